@@ -1,0 +1,1 @@
+"""Build one lesson: content and theme in, a static site out."""
