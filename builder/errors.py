@@ -1,0 +1,62 @@
+"""What goes wrong in content: every author mistake is a LessonError that names file, line, column and remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+
+class LessonError(Exception):
+    """One mistake in the content or on the command line.
+
+    message: what is wrong, in one sentence. path: the file as the author would name it, relative to the project's
+    root; None for the command line. line and column count from 1. hint: the remedy.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+        self.line = line
+        self.column = column
+        self.hint = hint
+
+    @property
+    def place(self) -> str:
+        """`path:line:column`, as far as it is known."""
+        parts = [self.path] if self.path else []
+        if self.path and self.line is not None:
+            parts.append(str(self.line))
+            if self.column is not None:
+                parts.append(str(self.column))
+        return ":".join(parts)
+
+    def __str__(self) -> str:
+        text = f"{self.place}: {self.message}" if self.path else self.message
+        return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+class LessonErrors(Exception):
+    """All the mistakes that one run found, in the order of their places."""
+
+    def __init__(self, errors: Sequence[LessonError]) -> None:
+        assert errors, "LessonErrors without an error"
+        self.errors = sorted(errors, key=lambda error: (error.path or "", error.line or 0, error.column or 0))
+        super().__init__("\n".join(str(error) for error in self.errors))
+
+
+def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """A hint that names the closest of the known names, or lists them where none is close."""
+    names = list(dict.fromkeys(known))
+    close = difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    return f"known: {', '.join(names)}" if 0 < len(names) <= 20 else None
