@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import html
 import os
-import queue
 import re
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -35,6 +35,8 @@ PORTS_TRIED = 50
 WATCHED = ("content", "theme", "builder")
 # A save is seen at once: watchfiles waits for one quiet step, and never longer than the debounce (milliseconds).
 QUIET_STEP, DEBOUNCE = 40, 400
+# How often the watcher looks up, in milliseconds: the longest wait before the first build.
+WAKE = 100
 # Without an event for this long (seconds) a comment is sent, which finds out whether the page is still there.
 HEARTBEAT = 15.0
 
@@ -99,12 +101,15 @@ class Reload:
             self.closed = True
             self._changed.notify_all()
 
+    def _has_news(self, seen: int) -> bool:
+        return self.closed or self._news != seen
+
     def messages(self) -> Iterator[bytes]:
         """Server-sent events for one page: how things stand now, then each change until close()."""
         seen = -1
         while True:
             with self._changed:
-                self._changed.wait_for(lambda old=seen: self.closed or self._news != old, timeout=HEARTBEAT)
+                self._changed.wait_for(partial(self._has_news, seen), timeout=HEARTBEAT)
                 if self.closed:
                     return
                 quiet, seen = self._news == seen, self._news
@@ -339,15 +344,24 @@ class Rebuild:
         return (done.stderr.strip() or f"the build ended with {done.returncode}") if done.returncode else None
 
 
-def _watch_into(changes: queue.Queue[set[str]], root: Path, out: Path, stop: threading.Event, report: Report) -> None:
+def _changes(root: Path, out: Path, stop: threading.Event, report: Report) -> Iterator[set[str]]:
+    """An empty set as soon as nothing more can be missed, then the paths of each batch of changes."""
     folders = [root.resolve() / name for name in WATCHED if (root / name).is_dir()]
     # Not caches, not editors' swap files, and not the output, wherever it lies: that would build for ever.
     sources = DefaultFilter(ignore_paths=[out.resolve()])
+    patient_watch = partial(watch, step=QUIET_STEP, debounce=DEBOUNCE, rust_timeout=WAKE, yield_on_timeout=True)
+    started = False
     try:
-        for batch in watch(*folders, watch_filter=sources, step=QUIET_STEP, debounce=DEBOUNCE, stop_event=stop):
-            changes.put({path for _, path in batch})
-    except Exception as error:  # such as a limit of the system on watched folders
-        report(f"Cannot watch for changes ({error}); the site is served as it is.")
+        for batch in patient_watch(*folders, watch_filter=sources, stop_event=stop):
+            if batch or not started:
+                started = True
+                yield {path for _, path in batch}
+    except Exception as error:  # such as the system's limit on watched folders
+        report(f"Cannot watch for changes ({error}); the site is built only once.")
+        if not started:
+            yield set()
+        while not stop.wait(1):
+            pass
 
 
 def serve(
@@ -364,23 +378,13 @@ def serve(
     A failed build keeps the old site, reports its errors and shows them in the open pages. Raises LessonError only
     where no port is free.
     """
-    stop = stop or threading.Event()
-    changes: queue.Queue[set[str]] = queue.Queue()
     reload = Reload(root / "theme" / "js" / "reload.js")
     rebuild = Rebuild(root, out, reload, report, build)
-    watcher = threading.Thread(target=_watch_into, args=(changes, root, out, stop, report), daemon=True)
     with open_server(out, port, reload, report).running() as server:
         try:
-            watcher.start()
-            rebuild(set())
-            report(f"Serving {server.url} (Ctrl-C ends it).")
-            while not stop.is_set():
-                try:
-                    rebuild(changes.get(timeout=0.2))
-                except queue.Empty:
-                    continue
+            for number, changed in enumerate(_changes(root, out, stop or threading.Event(), report)):
+                rebuild(changed)
+                if number == 0:
+                    report(f"Serving {server.url} (Ctrl-C ends it).")
         except KeyboardInterrupt:
             report("Stopped.")
-        finally:
-            stop.set()
-            watcher.join(timeout=5)
