@@ -1,0 +1,155 @@
+"""The workflows are pinned, modest in what they may do, and run what the README says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.y*ml"))
+USES = re.compile(r"^\s*(?:- )?uses: (?P<action>[\w./-]+)@(?P<commit>\S+)(?: # (?P<version>v\d[\w.]*))?$", re.MULTILINE)
+every_workflow = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+
+
+def load(path: Path) -> dict[Any, Any]:
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert isinstance(workflow, dict), f"{path.name} is no workflow"
+    return workflow
+
+
+def triggers(workflow: dict[Any, Any]) -> dict[str, Any]:
+    """What starts it; YAML 1.1 reads the key `on` as true."""
+    return dict(workflow[True])
+
+
+def writes(permissions: Any) -> set[str]:
+    """The scopes in which a permissions block may change something."""
+    if isinstance(permissions, str):
+        return set() if permissions in ("read-all", "none") else {permissions}
+    return {scope for scope, level in (permissions or {}).items() if level == "write"}
+
+
+def test_there_are_workflows_to_build_and_to_publish() -> None:
+    """Both are there, and none beside them goes unread by these tests."""
+    assert {path.name for path in WORKFLOWS} >= {"ci.yml", "pages.yml"}
+
+
+@every_workflow
+def test_every_action_is_pinned_to_the_commit_in_the_sources(path: Path) -> None:
+    """A full commit with its version beside it, the one that content/sources.toml names."""
+    sources = ROOT / "content" / "sources.toml"
+    assert sources.is_file(), "content/sources.toml is missing: its table [actions] names each action's commit"
+    known = tomllib.loads(sources.read_text(encoding="utf-8")).get("actions")
+    assert known, "content/sources.toml has no table [actions]"
+    text = path.read_text(encoding="utf-8")
+    found = list(USES.finditer(text))
+    assert len(found) == text.count("uses:") > 0, f"{path.name}: a `uses:` that this test can't read"
+    for use in found:
+        assert re.fullmatch(r"[0-9a-f]{40}", use["commit"]), f"{use['action']} is not pinned to a full commit"
+        assert known.get(use["action"]) == use["commit"], f"{use['action']} differs from content/sources.toml"
+        assert use["version"], f"{use['action']}: the version belongs beside the commit"
+
+
+@every_workflow
+def test_a_workflow_may_only_read_but_for_the_deployment(path: Path) -> None:
+    """The default is stated and reads; only the job that deploys the pages may write, and only that."""
+    workflow = load(path)
+    assert workflow.get("permissions") == {"contents": "read"}
+    for name, job in workflow["jobs"].items():
+        deploys = (path.name, name) == ("pages.yml", "deploy")
+        assert writes(job.get("permissions")) == ({"pages", "id-token"} if deploys else set()), name
+
+
+@every_workflow
+def test_a_workflow_is_safe_to_run_for_a_fork(path: Path) -> None:
+    """No privileged trigger, no secret, no credentials left in the checkout, nothing pasted into a shell."""
+    workflow = load(path)
+    assert set(triggers(workflow)) <= {"pull_request", "push", "schedule", "workflow_dispatch"}
+    assert "secrets." not in path.read_text(encoding="utf-8")
+    for job in workflow["jobs"].values():
+        for step in job["steps"]:
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False
+            assert "${{" not in step.get("run", ""), "hand values to a script through env"
+
+
+@every_workflow
+def test_every_job_ends_in_time(path: Path) -> None:
+    """A hanging job is stopped."""
+    for name, job in load(path)["jobs"].items():
+        assert 1 <= job.get("timeout-minutes", 0) <= 60, name
+
+
+def test_a_newer_build_cancels_the_older_and_deployments_queue() -> None:
+    """Builds of a branch replace each other; a deployment under way is never cut off."""
+    builds = load(ROOT / ".github" / "workflows" / "ci.yml")["concurrency"]
+    assert builds["cancel-in-progress"] is True
+    assert "github.ref" in builds["group"]
+    assert load(ROOT / ".github" / "workflows" / "pages.yml")["concurrency"] == {
+        "group": "pages",
+        "cancel-in-progress": False,
+    }
+
+
+def test_changes_are_tested_and_only_main_is_published() -> None:
+    """Every pull request and every push to main is tested; only main is deployed."""
+    tested = triggers(load(ROOT / ".github" / "workflows" / "ci.yml"))
+    assert set(tested) == {"pull_request", "push"}
+    published = triggers(load(ROOT / ".github" / "workflows" / "pages.yml"))
+    assert published["push"] == {"branches": ["main"]}
+    assert "pull_request" not in published
+
+
+def test_the_test_job_runs_the_readmes_test_line() -> None:
+    """CI has no commands of its own: it runs .ci/run, which runs the README's line."""
+    steps = load(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]["test"]["steps"]
+    assert [step["run"] for step in steps if "run" in step] == ["bash .ci/run"]
+
+
+def readme_with(folder: Path, text: str | None) -> subprocess.CompletedProcess[str]:
+    """Run a copy of .ci/run beside a README of this text."""
+    (folder / ".ci").mkdir()
+    (folder / ".ci" / "run").write_bytes((ROOT / ".ci" / "run").read_bytes())
+    if text is not None:
+        (folder / "README.md").write_text(text, encoding="utf-8")
+    return subprocess.run(["bash", ".ci/run"], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_ci_runs_exactly_the_line_and_says_so(tmp_path: Path) -> None:
+    """The line is printed and run as it is, with CI=true; other blocks are left alone."""
+    line = "echo \"CI is $CI\" && echo '-m' -m pytest"
+    done = readme_with(tmp_path, f"# x\n```sh\nexit 3\n```\ntext -m pytest\n```sh\n{line}\n```\n")
+    assert (done.returncode, done.stdout) == (0, f"+ {line}\nCI is true\n-m -m pytest\n")
+
+
+def test_ci_fails_when_the_line_fails(tmp_path: Path) -> None:
+    """The exit status is that of the line."""
+    assert readme_with(tmp_path, "```sh\nfalse && echo -m pytest\n```\n").returncode == 1
+
+
+@pytest.mark.parametrize("text", [None, "# No line\n", "```sh\na -m pytest\nb -m pytest\n```\n"])
+def test_ci_fails_clearly_without_one_line(tmp_path: Path, text: str | None) -> None:
+    """A missing README, none or two such lines is an error, never a silent success."""
+    done = readme_with(tmp_path, text)
+    assert done.returncode == 1
+    assert "README.md" in done.stderr
+
+
+def test_the_readme_holds_the_lines_that_are_promised() -> None:
+    """Two lines, each alone in a block: one builds and serves, one tests, and they install alike."""
+    blocks = re.findall(
+        r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    lines = [block.strip() for block in blocks]
+    serve = [line for line in lines if line.startswith("python3 -m venv") and line.endswith("lesson serve")]
+    tests = [line for line in lines if line.startswith("python3 -m venv") and line.endswith("-m pytest")]
+    assert (len(serve), len(tests)) == (1, 1)
+    assert "\n" not in serve[0] + tests[0]
+    assert serve[0].rsplit(" && ", 1)[0] == tests[0].rsplit(" && ", 1)[0]
