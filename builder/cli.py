@@ -1,0 +1,120 @@
+"""The commands. Only this file prints and exits.
+
+Exit codes: 0 fine, 1 the content is wrong, 2 the command line is.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from builder import report
+from builder.catalog import Model, load_gpus, load_model, load_models
+from builder.errors import LessonError, LessonErrors, did_you_mean
+from builder.grid import AXES, Grid, load_grid
+from builder.ledger import ATTENTIONS, PHASES
+from builder.units import KV_DTYPES, WEIGHT_DTYPES, parse_position
+
+
+def project_root() -> Path:
+    """The checkout: the nearest folder with content/grid.toml from here up, else the one that holds this package."""
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        if (folder / "content" / "grid.toml").is_file():
+            return folder
+    return Path(__file__).resolve().parent.parent
+
+
+@contextmanager
+def _content_errors() -> Iterator[None]:
+    """Print what is wrong with the content, all of it, and exit with 1."""
+    try:
+        yield
+    except LessonErrors as problems:
+        for error in problems.errors:
+            click.echo(str(error), err=True)
+        if len(problems.errors) > 1:
+            click.echo(f"{len(problems.errors)} errors", err=True)
+        sys.exit(1)
+    except LessonError as error:
+        click.echo(str(error), err=True)
+        sys.exit(1)
+
+
+class _Position(click.ParamType[int]):
+    name = "count"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return value if isinstance(value, int) else parse_position(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a number of tokens: write 4096, 4,096 or 8k (8,192)", param, ctx)
+
+
+def _model(grid: Grid, name: str | None, root: Path) -> Model:
+    """The model of the lesson, another of content/models by name, or one from a config.json."""
+    if name is None:
+        return grid.model
+    models = load_models(root)
+    for known in models:
+        if known.lower() == name.lower():
+            return models[known]
+    path = Path(name)
+    if path.suffix == ".json" or path.exists():
+        return load_model(path, name)
+    raise click.BadParameter(
+        f"'{name}' is neither in content/models nor a file: {did_you_mean(name, models)}", param_hint="--model"
+    )
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="lesson")
+def main() -> None:
+    """Arithmetic intensity and the roofline: build the lesson, or ask its ledger."""
+
+
+@main.command()
+@click.option("--phase", type=click.Choice(PHASES), help="Whether sequences each add one token, or one adds many.")
+@click.option("--tokens", type=_Position(), help="New tokens in the pass: decode's batch, or the prompt. 8k is 8,192.")
+@click.option("--context", type=_Position(), help="Cached tokens: each sequence's in decode, those before in prefill.")
+@click.option("--gpu", help="A GPU of content/gpus.")
+@click.option("--weights", type=click.Choice(WEIGHT_DTYPES), help="Dtype of the weights; arithmetic stays BF16.")
+@click.option("--kv", type=click.Choice(KV_DTYPES), help="Dtype of the KV cache.")
+@click.option("--attention", type=click.Choice(ATTENTIONS), help="KV heads: as published, one a query head, or one.")
+@click.option("--model", "model_name", help="A model of content/models, or a published config.json.")
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def ledger(model_name: str | None, form: str, **choices: Any) -> None:
+    """Print what one forward pass costs, kernel by kernel, at any point.
+
+    What is left out is as the page starts. JSON and CSV are in SI units and unrounded; the table rounds as the page
+    does.
+
+    Example: lesson ledger --tokens 64 --context 8k --gpu h200
+    """
+    root = project_root()
+    with _content_errors():
+        grid = load_grid(root)
+        gpus = load_gpus(root)
+        model = _model(grid, model_name, root)
+    gpu_id = choices["gpu"] or grid.defaults.gpu
+    if gpu_id not in gpus:
+        hint = did_you_mean(gpu_id, gpus)
+        raise click.BadParameter(f"'{gpu_id}' is not in content/gpus: {hint}", param_hint="--gpu")
+    point = replace(grid.defaults, **{axis: choices[axis] for axis in AXES if choices[axis] is not None})
+    try:
+        point.check()
+    except LessonError as error:
+        raise click.UsageError(f"{error.message}. {error.hint or ''}".strip()) from None
+    gpu = gpus[gpu_id]
+    if form == "table":
+        click.echo(report.table(model, gpu, point))
+        return
+    found = report.document(model, gpu, point)
+    text = report.csv_text(found) if form == "csv" else json.dumps(found, indent=2, allow_nan=False) + "\n"
+    click.echo(text, nl=False)

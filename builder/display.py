@@ -1,0 +1,245 @@
+"""What the page and the command line say of a pass: the cells of the ledger, the readouts, the verdict, the labels.
+
+Text is made here once, in Python, through the table of units.py. The browser prints it and computes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from builder.catalog import Gpu
+from builder.ledger import GROUPS, KERNELS
+from builder.roofline import BOUNDS, COMPUTE, MEMORY, NO_BYTES, RIDGE
+from builder.units import GIB, QUANTITIES, one_decimal, whole
+
+DASH = "–"
+COLUMNS = ("flops", "bytes_moved", "arithmetic_intensity", "bound", "attainable_flops", "time", "share")
+COLUMN_LABELS = {column: QUANTITIES[column].label for column in COLUMNS if column != "bound"} | {"bound": "Bound by"}
+BOUND_TEXTS = {MEMORY: "memory", RIDGE: "at the ridge", COMPUTE: "compute", NO_BYTES: DASH}
+BOUND_IDS = {code: name or "none" for code, name in BOUNDS.items()}
+
+# one unit a column, so that its rows can be compared by eye; work alone has two, see work_unit
+COLUMN_UNITS: dict[str, tuple[float, str]] = {
+    "bytes_moved": (float(GIB), "GiB"),
+    "arithmetic_intensity": (1.0, "FLOP/B"),
+    "attainable_flops": (1e12, "TFLOP/s"),
+    "time": (1e-3, "ms"),
+    "share": (0.01, "%"),
+}
+
+SHORT_LABELS = {
+    "qkv_proj": "QKV",
+    "attention": "attention",
+    "out_proj": "output",
+    "gate_proj": "gate",
+    "up_proj": "up",
+    "down_proj": "down",
+    "elementwise": "elementwise",
+    "lm_head": "LM head",
+}
+# the total row has these columns
+TOTALS = {
+    "flops": "total_flops",
+    "bytes_moved": "total_bytes",
+    "arithmetic_intensity": "total_intensity",
+    "time": "total_time",
+}
+FAMILIES = {**dict.fromkeys(GROUPS["matmuls"], "matmuls"), "attention": "attention"}
+FAMILIES |= {"elementwise": "elementwise", "lm_head": "lm_head"}
+
+
+def work_unit(matmul_flops: float) -> tuple[float, str]:
+    """(size, name) of the unit of the FLOPs column: TFLOP once the matmuls of a pass reach five.
+
+    They depend on the tokens alone, so a column keeps its unit while a reader moves the context.
+    """
+    return (1e12, "TFLOP") if matmul_flops >= 5e12 else (1e9, "GFLOP")
+
+
+def cell(column: str, unit: float) -> Callable[[float], str]:
+    """value in SI → text of a cell of a column whose unit has this size. `bound` takes the code of a bound."""
+    if column == "bound":
+        return lambda value: BOUND_TEXTS[int(value)]
+    text = QUANTITIES[column].text
+    if column in ("arithmetic_intensity", "attainable_flops"):
+        # a row that moves no byte has neither
+        return lambda value: text(value / unit) if value > 0 else DASH
+    return lambda value: text(value / unit)
+
+
+def readout(quantity: str) -> Callable[[float], str]:
+    """value in SI → the digits of a readout, in the first unit of its ladder."""
+    size, text = QUANTITIES[quantity].ladder[0][0], QUANTITIES[quantity].text
+    return lambda value: text(value / size)
+
+
+def share_code(share: float) -> int:
+    """A share as the number of a bin: 0 for nothing, else 1 + how often 0.05 % goes into it.
+
+    Every rounding that a share is shown with has its edges on these bins, so SHARE_TEXTS and ROUGH_TEXTS[code] are
+    exactly what formatting the share itself would give.
+    """
+    return 0 if share <= 0 else 1 + min(int(share * 2000 + 1e-9), 2000)
+
+
+def _middle(code: int) -> float:
+    return 0.0 if code == 0 else min((code - 0.5) / 2000, 1.0)
+
+
+def rough_percent(share: float) -> str:
+    """A share as a sentence says it: '83 %', '7.4 %', '< 0.1 %'."""
+    if share < 0.0005:
+        return "<\u00a00.1\u00a0%" if share > 0 else "0\u00a0%"
+    return f"{share * 100:.0f}\u00a0%" if share >= 0.0995 else f"{share * 100:.1f}\u00a0%"
+
+
+SHARE_TEXTS = tuple(cell("share", 0.01)(_middle(code)) for code in range(2002))
+ROUGH_TEXTS = tuple(rough_percent(_middle(code)) for code in range(2002))
+
+
+def article(label: str) -> str:
+    """'an H100', 'a B200': by the sound of the first letter."""
+    return f"{'an' if label[:1].upper() in 'AEFHILMNORSX' else 'a'} {label}"
+
+
+@dataclass(frozen=True)
+class Position:
+    """One point of a Pass as plain numbers, with what the sentences need beside it."""
+
+    phase: str
+    tokens: int
+    gpu: Gpu
+    share: Mapping[str, float]
+    intensity: Mapping[str, float]
+    bound: Mapping[str, int]
+    fit: str
+    largest_batch: int
+
+    @property
+    def largest(self) -> str:
+        """The kernel that takes most of the pass; the first of equals."""
+        return max(KERNELS, key=lambda kernel: self.share[kernel])
+
+    @property
+    def ridges_below(self) -> float:
+        """How many times attention's intensity lies under the ridge; 0 where it has none."""
+        run = self.intensity["attention"]
+        return self.gpu.ridge_point / run if run else 0
+
+    @property
+    def matmuls(self) -> float:
+        """Share of the five per-layer matmuls."""
+        return sum(self.share[kernel] for kernel in GROUPS["matmuls"])
+
+
+# A sentence is a template: {slots} name columns, and page and command line fill them with the text of that column.
+# The same few templates serve thousands of points.
+
+
+def fill(template: str, text_of: Callable[[str], str]) -> str:
+    """A template with its slots filled; text_of: name of a column → its text, itself perhaps a template."""
+    while "{" in template:
+        before, _, rest = template.partition("{")
+        name, _, after = rest.partition("}")
+        template = f"{before}{text_of(name)}{after}"
+    return template
+
+
+def _binding(at: Position) -> tuple[str, str]:
+    """(what binds and which kernel, the same with how far from the ridge): the two lengths of the verdict."""
+    ridge, attention = whole(at.gpu.ridge_point), at.share["attention"]
+    needs = f"this {at.gpu.label} needs {ridge}."
+    if attention >= 0.5:
+        over = "over the cache" if at.phase == "decode" else "over the prompt"
+        head = f"attention {over} takes {{attention.rough}} of the pass."
+        run = "{attention.arithmetic_intensity} FLOPs a byte"
+        if at.bound["attention"] == COMPUTE:
+            return f"Compute-bound: {head}", f"Compute-bound: {head} It runs at {run}, past the ridge at {ridge}."
+        if at.bound["attention"] == RIDGE or at.ridges_below < 2:
+            kind = "At the ridge" if at.bound["attention"] == RIDGE else "Memory-bound"
+            return f"{kind}: {head}", f"{kind}: {head} It runs at {run}; {needs}"
+        far = f"At {run} it sits {{ridges_below}} times under the ridge."
+        return f"Memory-bound: {head}", f"Memory-bound: {head} {far}"
+    if at.bound["gate_proj"] == MEMORY:
+        far = f"{{total.arithmetic_intensity}} FLOPs a byte, where {needs}"
+        if at.matmuls + at.share["lm_head"] >= 0.5:
+            head = f"every weight is read for {'one token' if at.tokens == 1 else '{tokens} tokens'}."
+        else:
+            head = "five matmuls take {matmuls.rough} of the pass, attention {attention.rough}."
+        return f"Memory-bound: {head}", f"Memory-bound: {head} {far}"
+    run = "the matmuls run at {gate_proj.arithmetic_intensity} FLOPs a byte"
+    if at.bound["gate_proj"] == RIDGE:
+        far = f"From {ridge} on this {at.gpu.label} waits for arithmetic alone."
+        return f"At the ridge: {run}.", f"At the ridge: {run}. {far}"
+    on_slope = "attention" if at.bound["attention"] == MEMORY else "elementwise"
+    far = f"{on_slope.capitalize()} stays on the slope, {{{on_slope}.rough}} of the pass."
+    return f"Compute-bound: {run}.", f"Compute-bound: {run}, past the ridge at {ridge}. {far}"
+
+
+def _memory_warning(at: Position) -> str:
+    """What to say of memory where the point doesn't simply fit; empty where it does."""
+    has = one_decimal(at.gpu.memory_bytes / GIB)
+    if at.fit == "fits":
+        return ""
+    if at.fit == "tight":
+        return f"Tight: {{resident}} of {has} GiB leaves no room for a runtime."
+    warning = f"It does not fit: needs {{resident}} GiB; {article(at.gpu.label)} has {has}."
+    if at.phase == "decode":
+        warning += " A batch of {largest_batch} would." if at.largest_batch else " Not one would."
+    return warning
+
+
+def verdict(at: Position) -> tuple[str, str]:
+    """(verdict, warning): what binds, which kernel, how far from the ridge; and whether it fits. Templates.
+
+    Filled and together at most 140 characters, so that they stand on two lines: a warning takes the place of the
+    distance.
+    """
+    short, long = _binding(at)
+    warning = _memory_warning(at)
+    return (short, warning) if warning else (long, "")
+
+
+# columns that hold a sum of rows' shares
+SUMS = GROUPS
+
+_ANCHORS = {"matmuls": "gate_proj", "lm_head": "lm_head", "attention": "attention"}
+_GROUP_LABELS = {
+    "matmuls": "five matmuls {matmuls.rough}",
+    "lm_head": "LM head {lm_head.rough}",
+    "attention": "attention {attention.rough}",
+}
+
+
+def _together(a: float, b: float) -> bool:
+    """Whether two dots on the slope or the roof would lie so close that one label must serve them."""
+    return a > 0 and b > 0 and max(a, b) / min(a, b) < 1.33
+
+
+def chart_labels(at: Position) -> dict[str, tuple[str, str]]:
+    """Kernel → (label, line below it) for the dots of the roofline that carry one. Both are templates.
+
+    The largest is named first. The five matmuls lie so close that they are one label. Under 1 % nothing is named but
+    the elementwise row, which lies apart.
+    """
+    largest, share, x = at.largest, at.share, at.intensity
+    loud = largest == "elementwise" or share["elementwise"] >= 0.01
+    labels = {"elementwise": ("elementwise {elementwise.rough}" if loud else "elementwise", "")}
+    groups = {"matmuls": at.matmuls, "lm_head": share["lm_head"], "attention": share["attention"]}
+    # heaviest first: each takes along what lies on it
+    left = [name for name in sorted(groups, key=lambda name: -groups[name]) if groups[name] >= 0.01]
+    while left:
+        first = left.pop(0)
+        near = [name for name in left if _together(x[_ANCHORS[first]], x[_ANCHORS[name]])]
+        left = [name for name in left if name not in near]
+        if FAMILIES[largest] in (first, *near):
+            head = f"{SHORT_LABELS[largest]} {{{largest}.rough}}"
+            rest = [name for name in (first, *near) if name == "matmuls" or name != FAMILIES[largest]]
+            below = ", ".join(_GROUP_LABELS[name] for name in rest)
+            if not below and at.phase == "decode":
+                below = "at {attention.arithmetic_intensity} whatever the batch" if largest == "attention" else ""
+            labels[largest] = (head, below)
+        else:
+            labels[_ANCHORS[first]] = (", ".join(_GROUP_LABELS[name] for name in (first, *near)), "")
+    return labels
