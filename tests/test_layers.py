@@ -19,6 +19,7 @@ ORDER = [
     "roofline",
     "display",
     "grid",
+    "report",
     "facts",
     "charts",
     "figures",

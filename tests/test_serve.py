@@ -92,6 +92,7 @@ def free_port() -> int:
 def make_project(root: Path, text: str) -> None:
     for name in ("content", "theme/js", "builder"):
         (root / name).mkdir(parents=True)
+    (root / "builder" / "__init__.py").touch()
     (root / "theme" / "js" / "reload.js").write_text("// reload", encoding="utf-8")
     (root / "content" / "lesson.md").write_text(text, encoding="utf-8")
 
