@@ -6,8 +6,12 @@ a number becomes text. Page, prose and command line all format through this tabl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
+
+MINUS = "\u2212"
 
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
 
@@ -26,43 +30,51 @@ def dtype_bytes(dtype: str) -> float:
 
 
 def significant(value: float) -> str:
-    """Three significant digits from 1 on, two below, grouped in thousands, never in scientific notation.
+    """Three significant digits from 1 on (all of a whole number), two below; thousands grouped, never scientific.
 
     1840.49 -> '1,840', 34.773 -> '34.8', 0.6763 -> '0.68', 0.0024 -> '0.0024', 0 -> '0'.
     """
+    assert isfinite(value), f"{value} is no number to show"
+    # the edges are where the digits round up: 9.995 is '10.0', never '10.00'
     if value >= 99.95:
         return f"{value:,.0f}"
     if value >= 9.995:
         return f"{value:.1f}"
     if value >= 0.995:
         return f"{value:.2f}"
-    if value <= 0:
+    if value < 0:
+        return MINUS + significant(-value)
+    if value == 0:
         return "0"
-    decimals, edge = 2, 0.0995
-    while value < edge and decimals < 12:
-        decimals, edge = decimals + 1, edge / 10
-    return f"{value:.{decimals}f}"
+    exponent = int(f"{value:.1e}".partition("e")[2])  # of two rounded digits: 0.0996 counts as 0.10
+    return f"{value:.{1 - exponent}f}"
 
 
 def intensity(value: float) -> str:
     """Two decimals below 100, whole numbers from there: '1.00', '62.38', '1,755'."""
+    assert isfinite(value), f"{value} is no number to show"
     return f"{value:.2f}" if value < 99.995 else f"{value:,.0f}"
 
 
 def one_decimal(value: float) -> str:
     """'87.3', '1,303.0'."""
+    assert isfinite(value), f"{value} is no number to show"
     return f"{value:,.1f}"
 
 
 def percent(value: float) -> str:
     """One decimal; what is there but would round to nothing is said to be there: '83.0', '< 0.1', '0'."""
-    if value <= 0:
+    assert isfinite(value), f"{value} is no number to show"
+    if value < 0:
+        return f"{MINUS}{-value:,.1f}"
+    if value == 0:
         return "0"
-    return "< 0.1" if value < 0.05 else f"{value:.1f}"
+    return "< 0.1" if value < 0.05 else f"{value:,.1f}"
 
 
 def whole(value: float) -> str:
     """A whole number, grouped in thousands: '4,096'."""
+    assert isfinite(value), f"{value} is no number to show"
     return f"{value:,.0f}"
 
 
@@ -70,21 +82,24 @@ def whole(value: float) -> str:
 class Quantity:
     """How one quantity is shown.
 
-    label: its name on the page. ladder: (size of the unit in SI, name of the unit), smallest first; the unit is the
-    largest in which the value is at least `step`, so that a reader sees 1.28 TFLOP and not 1,278 GFLOP. text: number in
-    that unit -> digits.
+    label: its name on the page. ladder: (size of the unit in SI, name of the unit), smallest first; from `step` units
+    on the next unit is taken, so that a reader sees 1.28 TFLOP and not 1,278 GFLOP. text: number in that unit →
+    digits.
     """
 
     label: str
     ladder: tuple[tuple[float, str], ...]
     text: Callable[[float], str]
 
-    def unit(self, value: float, step: float = 1000) -> tuple[float, str]:
-        """The (size, name) of the unit in which value is shown: the next unit from `step` of the one before."""
+    def unit(self, value: float, step: float | None = None) -> tuple[float, str]:
+        """The (size, name) of the unit in which value is shown: the next unit from `step` of the one before.
+
+        step is 1,000 between SI units and 1,024 between binary ones unless it is given: 1,010 GiB would be 0.99 TiB.
+        """
         chosen = self.ladder[0]
         for smaller, larger in zip(self.ladder, self.ladder[1:], strict=False):
             # compare what will be printed: 999.6 GFLOP would print as 1,000
-            if round(value / smaller[0]) < step:
+            if round(value / smaller[0]) < (larger[0] / smaller[0] if step is None else step):
                 break
             chosen = larger
         return chosen
@@ -133,12 +148,15 @@ def short_position(tokens: int) -> str:
     return f"{tokens // 1024}k" if tokens >= 1024 and tokens % 1024 == 0 else whole(tokens)
 
 
+_POSITION = re.compile(r"([0-9]+|[0-9]{1,3}(?:[,_][0-9]{3})+)(k?)", re.IGNORECASE)
+
+
 def parse_position(text: str) -> int:
-    """A count of tokens as people write it: '4096', '4,096', '8k' (8,192). ValueError if it is not one."""
-    digits = text.strip().lower().replace(",", "").replace("_", "")
-    factor = 1
-    if digits.endswith("k"):
-        digits, factor = digits[:-1], 1024
-    if not digits.isascii() or not digits.isdigit():
-        raise ValueError(f"{text!r} is not a number of tokens")
-    return int(digits) * factor
+    """A count of tokens as people write it: '4096', '4,096', '8k' (8,192). ValueError if it is not one.
+
+    A comma groups thousands and nothing else: '1,5k' is refused, not read as 15k.
+    """
+    match = _POSITION.fullmatch(text.strip())
+    if not match or len(match[1]) > 20:
+        raise ValueError(f"{text[:60]!r} is not a number of tokens")
+    return int(re.sub("[,_]", "", match[1])) * (1024 if match[2] else 1)
