@@ -19,6 +19,7 @@ ORDER = [
     "roofline",
     "display",
     "grid",
+    "shards",
     "report",
     "facts",
     "charts",
