@@ -491,8 +491,8 @@ def _roof_names(colours: Mapping[str, str]) -> list[alt.Chart]:
         chart,
         {
             "chosen": "datum.gpu == gpu && datum.arithmetic == arithmetic",
-            "rank": "datum.chosen ? -2 : datum.gpu == gpu ? -1 : datum.order",
-            "near": f"!datum.chosen && abs({_py('datum.peak')} - {_py('chip[arithmetic]')}) < 12",
+            "rank": "datum.chosen ? -2 : datum.gpu == gpu ? -1 : datum.ridge",
+            "near": f"!datum.chosen && abs({_py('datum.peak')} - {_py('chip[arithmetic]')}) < 11",
         },
     ).transform_window(
         place="row_number()",
@@ -502,13 +502,13 @@ def _roof_names(colours: Mapping[str, str]) -> list[alt.Chart]:
     )
     on_slope = {
         "end": "datum.place == 1 && !datum.near",
-        # left of its slope; right of it when the chosen slope is on the left
-        "after": "datum.ridge > chip[arithmetic] / chip.bandwidth && datum.gpu != gpu",
-        "anchor": "datum.end ? datum.x : datum.ridge * (datum.after ? 0.82 : 0.62)",
-        "px": f"{_px('datum.anchor')} + (datum.end ? 6 : datum.after ? 9 : -5)",
+        # left of its slope when the chosen roof is lower, else right of it, where there is more room
+        "before": "datum.near && datum.peak / datum.ridge > chip.bandwidth",
+        "anchor": "datum.end ? datum.x : datum.ridge * (datum.before ? 0.62 : 0.82)",
+        "px": f"{_px('datum.anchor')} + (datum.end ? 6 : datum.before ? -5 : 9)",
         "py": f"{_py('datum.end ? datum.peak : datum.peak * datum.anchor / datum.ridge')} + (datum.end ? 0 : "
-        "datum.after ? 7 : -4)",
-        "align": "datum.end || datum.after ? 'left' : 'right'",
+        "datum.before ? -4 : 7)",
+        "align": "datum.end || !datum.before ? 'left' : 'right'",
         "text": "datum.rank == -1 ? 'BF16' : datum.label",
         "colour": f"datum.chosen ? '{colours['ink']}' : '{colours['ink3']}'",
     }
@@ -537,8 +537,8 @@ _LAID_OUT = {
     " datum.largest && size != 'short' && datum.under + 24 < height))",
     "w": "datum.stacked ? max(datum.w1, datum.w2) : datum.w1 + (datum.sublabel == '' ? 0 : 8 + datum.w2)",
     "left": "datum.side == 'right' ? min(datum.beside, width + 38 - datum.w) : datum.side == 'left' ?"
-    " datum.px - 0.7 * datum.r - 6 - datum.w : clamp(datum.px - datum.w / 2, 0, width - datum.w)",
-    "y1": "datum.side == 'right' ? datum.under : datum.side == 'below' ? datum.py + datum.r + 16 :"
+    " datum.px - 0.7 * datum.r - 6 - datum.w : clamp(datum.px - datum.w / 2, 0, datum.limit - datum.w)",
+    "y1": "datum.side == 'right' ? min(datum.under, height - 9) : datum.side == 'below' ? datum.py + datum.r + 16 :"
     " datum.side == 'above' ? datum.py - max(datum.r, 8) - 9 : datum.py - 0.5 * datum.r - (datum.stacked ? 23 : 8)",
     "y2": "datum.y1 + (datum.stacked ? (datum.largest ? 16 : 15) : 0)",
 }
@@ -566,8 +566,9 @@ def _trail_ends(colours: Mapping[str, str]) -> list[alt.Chart]:
         "above": f"datum.tokens == datum.last && {_BESIDE['roofed']}",
         "text": "format(datum.tokens, ',') + (datum.tokens == 1 ? ' token' : ' tokens')",
         "width": f"{_em('datum.text')} * 12",
-        "x_text": f"{_px('datum.x')} + (datum.above ? -datum.width : 12)",
-        "y_text": f"{_py('datum.y')} + (datum.above ? -18 : 13)",
+        "x_text": f"{_px('datum.x')} + (datum.above ? -datum.width / 2 : 12)",
+        "y_text": f"datum.above ? {_py('datum.y')} - 18 : min({_py('datum.y')} + 13, height - 9)",
+        "limit": "width",
         "colour": f"'{colours['ink3']}'",
         "kernel": str(list(FILLS)),
     }
@@ -591,8 +592,18 @@ def _trail_ends(colours: Mapping[str, str]) -> list[alt.Chart]:
 
 def _labels(colours: Mapping[str, str]) -> list[alt.Chart]:
     """Names of the dots in two parts. One that would touch the name of a larger dot is dropped."""
-    chart = _placed("labels").transform_filter("datum.label != '' && size != 'strip'")
-    chart = _calculate(chart, _LAID_OUT)
+    chart = _placed("labels").transform_filter(
+        "datum.label != '' && size != 'strip' && !(size == 'phone' && datum.family == 'elementwise' &&"
+        " datum.sublabel == '')"
+    )
+    # the name of a dot on the roof keeps clear of the largest, where that is to the right; and names of roofs follow
+    summit = {
+        "middle": "datum.largest && datum.roofed ? datum.px : -1",
+        "edge": "datum.largest && datum.roofed ? datum.px - datum.r - 12 : width",
+    }
+    chart = _calculate(chart, summit).transform_joinaggregate(middle="max(middle)", edge="min(edge)")
+    limit = "datum.largest ? width - 14 : datum.roofed && datum.px < datum.middle ? datum.edge : width"
+    chart = _calculate(chart, {"limit": limit, **_LAID_OUT})
     # every label beside every other
     other = "datum.other"
     box = _touches(f"{other}.left", f"{other}.left + {other}.w", f"{other}.y1 - 6", f"{other}.y2 + 6")
@@ -604,10 +615,7 @@ def _labels(colours: Mapping[str, str]) -> list[alt.Chart]:
         .transform_joinaggregate(hits="max(hit)", groupby=["kernel"])
         .transform_filter(f"datum.hits == 0 && {other}.kernel == datum.kernel")
     )
-    parts = {
-        "part": "[0, 1]",
-    }
-    chart = _calculate(chart, parts).transform_flatten(["part"])
+    chart = chart.transform_calculate("part", "[0, 1]").transform_flatten(["part"])
     words = {
         "text": "datum.part == 0 ? datum.label : datum.stacked && datum.y2 + 7 > height && !datum.roofed ? '' :"
         " datum.sublabel",

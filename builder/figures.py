@@ -77,8 +77,10 @@ def specification(picture: Picture) -> dict[str, Any]:
 
 
 def compiled(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The Vega spec that a Vega-Lite spec compiles to; datasets keep their names."""
-    return dict(vl_convert.vegalite_to_vega(dict(spec), vl_version=VEGA_LITE))
+    """The Vega spec that a Vega-Lite spec compiles to; datasets keep their names. No background: the page is one."""
+    vega: dict[str, Any] = vl_convert.vegalite_to_vega(dict(spec), vl_version=VEGA_LITE)
+    vega.pop("background", None)
+    return vega
 
 
 def resized(vega: Mapping[str, Any], size: Size) -> dict[str, Any]:
