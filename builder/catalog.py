@@ -204,7 +204,7 @@ def read_toml(path: Path, name: str | None = None) -> _File:
     except tomllib.TOMLDecodeError as error:
         where = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         line, column = (int(where[1]), int(where[2])) if where else (text.count("\n") + 1, None)
-        reason = re.sub(r"\s*\(at [^()]*\)$", "", str(error))
+        reason = re.sub(r"\s*\(at [^()]*\)$", "", str(error))[:120]
         hint = "a line is: key = value, with texts in quotes"
         if "overwrite" in reason or "twice" in reason:
             hint = "a key or table stands twice: keep one of the two"
@@ -534,8 +534,8 @@ def load_gpu(path: Path, name: str | None = None) -> Gpu:
         file.wrong(message, "year", hint="the year it was announced, such as 2022")
     full, label = _text(file, "name", "H100 SXM"), _text(file, "label", "H100")
     if label and path.stem.lower() != re.sub(r"\W", "_", label.lower()):
-        hint = f"call the file {re.sub(r'[^a-z0-9]', '_', label.lower())}.toml, or correct the label"
-        file.wrong(f"the file is called {path.name} but describes the {label}", "label", hint=hint)
+        hint = f"call the file {re.sub(r'[^a-z0-9]', '_', label[:40].lower())}.toml, or correct the label"
+        file.wrong(f"the file is called {path.name} but describes the {label[:40]}", "label", hint=hint)
     elif label and full and label.lower() not in full.lower():
         hint = f"the name holds the label, such as {label} SXM"
         file.wrong(f"the name is {_brief(full)} but the label is {_brief(label)}", "name", hint=hint)

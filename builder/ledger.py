@@ -6,8 +6,10 @@ one point on the command line and the whole grid of the page. Prefill and decode
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from builder.catalog import Model
 from builder.errors import LessonError, did_you_mean
@@ -18,7 +20,7 @@ Count = Any
 
 PHASES = ("decode", "prefill")
 ATTENTIONS = ("gqa", "mha", "mqa")
-MOST_TOKENS = 2**24  # of tokens or context: far beyond any model, and every product stays exact in 64 bits
+MOST_TOKENS = 2**24  # of tokens or context: far beyond any model
 
 # the order of the rows, as the pass runs them
 KERNELS = ("qkv_proj", "attention", "out_proj", "gate_proj", "up_proj", "down_proj", "elementwise", "lm_head")
@@ -132,6 +134,22 @@ def elementwise(model: Model, tokens: Count) -> tuple[Count, Count]:
     return model.layers * tokens * flops, model.layers * tokens * elements * ACTIVATION_BYTES
 
 
+def _never_wrapping(model: Model, point: Point) -> Point:
+    """The point in counts whose products can't wrap: Python's ints never do, NumPy's do silently at 64 bits.
+
+    Integer arrays become floats where the largest row would not fit: no longer exact, but right to 16 digits.
+    """
+    counts = (point.tokens, point.context)
+    if all(isinstance(count, int) for count in counts):
+        return point
+    tokens, context = (np.asarray(count) for count in counts)
+    corner = replace(point, tokens=int(tokens.max(initial=1)), context=int(context.max(initial=0)))
+    # 2⁴ of room for the bits of a cache element, which are multiplied before they are divided into bytes
+    exact = all(row.flops < 2**59 and row.bytes_moved < 2**59 for row in forward_pass(model, corner))
+    wide = [count.astype(np.int64 if exact and count.dtype.kind in "iu" else float) for count in (tokens, context)]
+    return replace(point, tokens=wide[0], context=wide[1])
+
+
 def forward_pass(model: Model, point: Point) -> tuple[Kernel, ...]:
     """The eight rows of one pass, in the order of KERNELS.
 
@@ -139,6 +157,7 @@ def forward_pass(model: Model, point: Point) -> tuple[Kernel, ...]:
     have the broadcast shape or a smaller one that broadcasts to it. point.attention picks the number of KV heads:
     gqa as published, mha one per query head, mqa one. Source: the cost model's page in the README.
     """
+    point = _never_wrapping(model, point)
     model = model.with_attention(point.attention)
     tokens, weight_bits = point.tokens, DTYPE_BITS[point.weights]
     layers, hidden, ffn = model.layers, model.hidden_size, model.intermediate_size

@@ -65,7 +65,8 @@ def ratio(top: Any, bottom: Any) -> Array:
     """top ÷ bottom, 0 where bottom is 0."""
     top, bottom = np.asarray(top, dtype=float), np.asarray(bottom, dtype=float)
     shape = np.broadcast_shapes(top.shape, bottom.shape)
-    return np.divide(top, bottom, out=np.zeros(shape), where=bottom > 0)
+    quotient: Array = np.divide(top, bottom, out=np.zeros(shape), where=bottom > 0)
+    return quotient
 
 
 def bound_of(arithmetic_intensity: Any, bytes_moved: Any, ridge_point: float) -> Array:
