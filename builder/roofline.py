@@ -95,7 +95,8 @@ def cost(rows: Sequence[Kernel], gpu: Gpu, tokens: Any) -> Pass:
     bound = bound_of(intensity, moved, gpu.ridge_point)
     attainable = np.where(bound == NO_BYTES, 0.0, np.minimum(peak, bandwidth * intensity))
     time = np.maximum(flops / (COMPUTE_EFFICIENCY * peak), moved / (BANDWIDTH_EFFICIENCY * bandwidth))
-    total_flops, total_bytes, total_time = flops.sum(axis=0), moved.sum(axis=0), time.sum(axis=0)
+    # row after row: NumPy's sum adds a single point in another order than a grid, and the last bit would differ
+    total_flops, total_bytes, total_time = (np.asarray(sum(part)) for part in (flops, moved, time))
     return Pass(
         kernels=tuple(row.name for row in rows),
         flops=flops,
