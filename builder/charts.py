@@ -507,7 +507,7 @@ def _roof_names(colours: Mapping[str, str]) -> list[alt.Chart]:
         "anchor": "datum.end ? datum.x : datum.ridge * (datum.before ? 0.62 : 0.82)",
         "px": f"{_px('datum.anchor')} + (datum.end ? 6 : datum.before ? -5 : 9)",
         "py": f"{_py('datum.end ? datum.peak : datum.peak * datum.anchor / datum.ridge')} + (datum.end ? 0 : "
-        "datum.before ? -4 : 7)",
+        "datum.before ? -4 : size == 'short' && chip[arithmetic] < datum.peak ? -11 : 7)",
         "align": "datum.end || !datum.before ? 'left' : 'right'",
         "text": "datum.rank == -1 ? 'BF16' : datum.label",
         "colour": f"datum.chosen ? '{colours['ink']}' : '{colours['ink3']}'",
@@ -576,7 +576,8 @@ def _trail_ends(colours: Mapping[str, str]) -> list[alt.Chart]:
     ends = _calculate(ends, place).transform_flatten(["kernel"])
     fields = ["x", "y", "family", "share", "largest", "label", "sublabel"]
     kernels = alt.LookupData(data=alt.NamedData(name="kernels"), key="kernel", fields=fields)
-    ends = _calculate(ends.transform_lookup(lookup="kernel", from_=kernels), {**_PLACED, **_LAID_OUT})
+    named = {field: f"isValid(datum.{field}) ? datum.{field} : ''" for field in ("label", "sublabel")}
+    ends = _calculate(ends.transform_lookup(lookup="kernel", from_=kernels), {**named, **_PLACED, **_LAID_OUT})
     box = _touches("datum.x_text", "datum.x_text + datum.width", "datum.y_text - 6", "datum.y_text + 6")
     dot = (
         "abs(datum.y_text - datum.py) < datum.r + 10 && datum.px + datum.r > datum.x_text - 6 &&"

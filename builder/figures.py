@@ -46,6 +46,7 @@ _IDLE = {
     ("text-anchor", "start"),
     ("stroke-width", "1"),
 }
+_GEOMETRY = {"d", "transform", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "width", "height"}
 _DROPPED = {"role", "aria-roledescription", "aria-hidden", "pointer-events", "version"}
 
 
@@ -156,7 +157,7 @@ def _tidy(root: ElementTree.Element) -> None:
                 value = value.rpartition(" ")[2]
             elif key == "class" and parent is not root:
                 continue
-            kept[key] = _NUMBER.sub(_rounded, value) if key != "class" else value
+            kept[key] = _NUMBER.sub(_rounded, value) if key in _GEOMETRY else value
         parent.attrib = kept
 
 

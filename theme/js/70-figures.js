@@ -5,17 +5,18 @@
   const figures = [...document.querySelectorAll("figure[data-figure][data-spec]")];
   if (!figures.length || typeof lesson === "undefined") return;
 
+  const addresses = [...new Set(figures.flatMap((figure) => [figure.dataset.runtime, figure.dataset.spec]))];
   const records = {}; // figure name → {spec, sizes}, handed over by the spec scripts
   lesson.spec = (name, record) => { records[name] = record; };
 
-  const views = new WeakMap(); // [data-variant] element → its Vega view, or null when it stays as it was drawn
-  let state = "asleep"; // → "loading" → "awake", or "failed": then the drawings stay
+  const views = new WeakMap(); // [data-variant] element → promise of its Vega view; null: it stays as it was drawn
+  let state = "asleep"; // then "loading", then "awake" or "failed"
   let frame = 0;
 
   const load = (address) => new Promise((resolve, reject) => {
     const script = document.createElement("script");
     script.onload = resolve;
-    script.onerror = () => reject(new Error(address));
+    script.onerror = reject;
     script.src = address;
     document.head.append(script);
   });
@@ -50,45 +51,47 @@
   };
 
   const refresh = async (box, name) => {
-    if (views.get(box) === null || !box.getClientRects().length || !lesson.chartRows(name)) return;
     try {
       if (!views.has(box)) views.set(box, build(box, name, lesson.chartRows(name)));
       else await change(await views.get(box), lesson.chartRows(name));
       await views.get(box);
+      const { label } = lesson.chartRows(name);
+      if (label) box.querySelector("svg").setAttribute("aria-label", label);
     } catch {
       views.set(box, null);
     }
   };
 
-  // at most once a frame, however fast the slider moves
-  const update = () => {
-    if (state !== "awake" || frame) return;
-    frame = requestAnimationFrame(() => {
-      frame = 0;
-      for (const figure of figures) {
-        if (!(figure.dataset.figure in records)) continue;
-        for (const box of figure.querySelectorAll("[data-variant]")) refresh(box, figure.dataset.figure);
+  const refreshAll = (printing) => {
+    frame = 0;
+    for (const figure of state === "awake" ? figures : []) {
+      const name = figure.dataset.figure;
+      if (!(name in records) || !lesson.chartRows(name)) continue;
+      for (const box of figure.querySelectorAll("[data-variant]")) {
+        if ((printing || box.getClientRects().length) && views.get(box) !== null) refresh(box, name);
       }
-    });
+    }
   };
+  const update = () => { frame ||= requestAnimationFrame(() => refreshAll(false)); }; // at most once a frame
 
   const wake = async () => {
     if (state !== "asleep") return;
     state = "loading";
-    try {
-      const addresses = figures.flatMap((figure) => [figure.dataset.runtime, figure.dataset.spec]);
-      await Promise.all([...new Set(addresses)].map(load));
-      state = "awake";
-      update();
-    } catch {
-      state = "failed";
+    await Promise.allSettled(addresses.map(load));
+    state = window.lessonVega ? "awake" : "failed"; // failed: the drawings stay
+    update();
+  };
+
+  const prefetch = () => {
+    for (const href of state !== "asleep" || navigator.connection?.saveData ? [] : addresses) {
+      document.head.append(Object.assign(document.createElement("link"), { rel: "prefetch", as: "script", href }));
     }
   };
 
   const bench = document.querySelector("[data-bench]");
-  for (const intent of ["pointerover", "pointerdown", "keydown", "focusin"]) {
-    bench?.addEventListener(intent, wake, { once: true, passive: true });
-  }
+  for (const intent of ["pointerover", "pointerdown", "keydown", "focusin"]) bench?.addEventListener(intent, wake);
+  addEventListener("load", () => (window.requestIdleCallback ?? setTimeout)(prefetch));
   addEventListener("resize", update); // another drawing may have come into sight
+  addEventListener("beforeprint", () => refreshAll(true)); // paper has its own choice of drawings
   lesson.on(() => { wake(); update(); });
 })();

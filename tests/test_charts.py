@@ -1,0 +1,256 @@
+"""The roofline as a picture: what stands where, by the SVG that its spec draws."""
+
+import itertools
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from builder import charts, figures
+
+CSS = (Path(__file__).parents[1] / "theme" / "css" / "tokens.css").read_text(encoding="utf-8")
+COLOURS = figures.read_colours(CSS)
+GPUS: list[charts.Gpu] = [
+    {"gpu": "a100", "label": "A100", "peak": 312.0, "bandwidth": 2.04, "fp8_peak": None},
+    {"gpu": "h100", "label": "H100", "peak": 989.0, "bandwidth": 3.35, "fp8_peak": 1979.0},
+    {"gpu": "h200", "label": "H200", "peak": 989.0, "bandwidth": 4.8, "fp8_peak": 1979.0},
+    {"gpu": "b200", "label": "B200", "peak": 2250.0, "bandwidth": 8.0, "fp8_peak": 4500.0},
+]
+
+
+def dot(kernel: str, x: float | None, share: float, **more: Any) -> charts.Kernel:
+    """A kernel on the H100's roof."""
+    family = {"attention": "attention", "elementwise": "elementwise", "lm_head": "lm_head"}.get(kernel, "matmuls")
+    row = {"kernel": kernel, "family": family, "x": x, "y": None if x is None else min(989.0, 3.35 * x), "share": share}
+    return {**row, "largest": False, "memory": "fits", "label": "", "sublabel": "", **more}  # type: ignore[typeddict-item]
+
+
+def default_kernels(**of_all: Any) -> list[charts.Kernel]:
+    """Decode, one token at 8k on an H100."""
+    return [
+        dot("qkv_proj", 1.0, 0.111, **of_all),
+        dot("attention", 4.0, 0.074, label="attention 7.4 %", **of_all),
+        dot("out_proj", 1.0, 0.074, **of_all),
+        dot("gate_proj", 1.0, 0.222, largest=True, label="gate 22 %", sublabel="five matmuls 85 %", **of_all),
+        dot("up_proj", 1.0, 0.222, **of_all),
+        dot("down_proj", 1.0, 0.222, **of_all),
+        dot("elementwise", 0.55, 0.0004, label="elementwise", **of_all),
+        dot("lm_head", 1.0, 0.076, **of_all),
+    ]
+
+
+def trail(family: str, per_token: float, top: float) -> list[charts.TrailPoint]:
+    """A family whose intensity rises with the batch, on the H100, with the corner at the ridge."""
+    rows: list[charts.TrailPoint] = []
+    for k in range(13):
+        x = 1 / (1 / (per_token * 2**k) + 1 / top)
+        if rows and rows[-1]["x"] < 989 / 3.35 < x:
+            rows.append({"family": family, "tokens": None, "x": 989 / 3.35, "y": 989.0})
+        rows.append({"family": family, "tokens": 2**k, "x": x, "y": min(989.0, 3.35 * x)})
+    return rows
+
+
+TRAILS = [*trail("lm_head", 1.0, 3900.0), *trail("matmuls", 1.0, 3000.0)]
+FLAT = [{"family": "attention", "tokens": 2**k, "x": 4.0, "y": 13.4} for k in range(13)]
+
+
+def drawn(
+    kernels: list[charts.Kernel] | None = None, trails: Any = None, gpu: str = "h100", **options: Any
+) -> ElementTree.Element:
+    key = json.dumps([kernels or default_kernels(), TRAILS if trails is None else trails, gpu, options])
+    return ElementTree.fromstring(_svg(key))
+
+
+@cache
+def _svg(key: str) -> str:
+    kernels, trails, gpu, options = json.loads(key)
+    picture = charts.roofline(COLOURS, GPUS, kernels, trails, gpu, **options)
+    vega = figures.compiled(figures.specification(picture))
+    size = options.get("size", "wide")
+    return figures.draw(vega, name="roofline", variant=size, label="Roofline", marks=picture.marks)
+
+
+def layer(svg: ElementTree.Element, name: str) -> list[ElementTree.Element]:
+    return [mark for group in svg.iter("g") if group.get("class") == f"{name}_marks" for mark in group]
+
+
+def words(svg: ElementTree.Element, name: str) -> list[str]:
+    return [mark.text or "" for mark in layer(svg, name)]
+
+
+def place(mark: ElementTree.Element) -> tuple[float, float]:
+    x, _, y = mark.attrib["transform"].removeprefix("translate(").removesuffix(")").partition(",")
+    return float(x), float(y)
+
+
+def radius(mark: ElementTree.Element) -> float:
+    """Of a circle that Vega draws as a path: M r,0 A r,r …"""
+    return float(mark.attrib["d"].removeprefix("M").split(",", 1)[0])
+
+
+@pytest.mark.parametrize(
+    ("size", "total"), [("wide", (656, 303)), ("short", (656, 203)), ("phone", (350, 300)), ("strip", (128, 64))]
+)
+def test_each_size_has_its_own_measure(size: charts.Size, total: tuple[int, int]) -> None:
+    """The SVG is drawn at the px it is shown at, never scaled."""
+    svg = drawn(size=size)
+    assert (int(svg.attrib["width"]), int(svg.attrib["height"])) == total == charts.FRAMES[size].total
+
+
+def test_a_dot_stands_at_its_intensity_on_the_roof() -> None:
+    """Attention at 4 FLOP/byte: log10(40) of five decades to the right, 13.4 TFLOP/s high."""
+    attention = next(mark for mark in layer(drawn(), "dots") if mark.get("fill") == COLOURS["attention"])
+    x, y = place(attention)
+    assert x == pytest.approx(570 * 1.60206 / 5, abs=0.01)
+    assert y == pytest.approx(249 * (1 - 1.12710 / 3.69897), abs=0.01)
+
+
+def test_the_area_of_a_dot_is_its_share_and_never_vanishes() -> None:
+    """Radius 24·√share at wide, at least 3."""
+    dots = layer(drawn(), "dots")
+    by_fill = {mark.attrib["fill"]: radius(mark) for mark in dots}
+    assert by_fill[COLOURS["gate-proj"]] == pytest.approx(24 * 0.222**0.5, abs=0.01)
+    assert by_fill[COLOURS["elementwise"]] == 3
+    assert radius(layer(drawn(size="strip"), "dots")[0]) == pytest.approx(11 * 0.222**0.5, abs=0.01)
+
+
+def test_the_largest_dot_is_drawn_first_so_that_coincident_dots_nest() -> None:
+    """Drawing order is by share, downwards, whatever the order of the rows."""
+    radii = [radius(mark) for mark in layer(drawn(list(reversed(default_kernels()))), "dots")]
+    assert radii == sorted(radii, reverse=True)
+    assert len(radii) == 8
+
+
+def test_a_kernel_without_bytes_has_no_dot() -> None:
+    """No intensity, no place: seven dots, and nothing at zero."""
+    kernels = [row if row["kernel"] != "attention" else dot("attention", None, 0.0) for row in default_kernels()]
+    assert len(layer(drawn(kernels), "dots")) == 7
+
+
+def test_dots_are_filled_tinted_or_hollow_by_what_the_memory_says() -> None:
+    """Fits: filled. Tight: the trail's tint inside. Does not fit: paper inside, the colour as outline."""
+    for memory, inside, outline in (
+        ("fits", "attention", "paper"),
+        ("tight", "attention-trail", "attention"),
+        ("no", "paper", "attention"),
+    ):
+        looks = {
+            (mark.get("fill"), mark.get("stroke")) for mark in layer(drawn(default_kernels(memory=memory)), "dots")
+        }
+        assert (COLOURS[inside], COLOURS[outline]) in looks, memory
+
+
+def test_only_the_largest_is_ringed() -> None:
+    """A ring of ink, four px outside the dot; the strip is too small for one."""
+    (ring,) = layer(drawn(), "ring")
+    assert radius(ring) == pytest.approx(24 * 0.222**0.5 + 4, abs=0.01)
+    assert layer(drawn(size="strip"), "ring") == []
+
+
+def test_beyond_the_axis_a_dot_stays_inside_the_edge_and_says_where_it_is() -> None:
+    """Prefill attention reaches 16,136 FLOP/byte; the axis ends at 10,000."""
+    far = dot("attention", 16136.0, 0.82, largest=True, label="attention 82 %", sublabel="at 16,136 →")
+    near = dot("gate_proj", 1755.0, 0.05, label="five matmuls 15 %", sublabel="LM head 1.3 %")
+    svg = drawn([far, near])
+    big = layer(svg, "dots")[0]
+    assert place(big)[0] + radius(big) == pytest.approx(570, abs=0.02)
+    assert "at 16,136 →" in words(svg, "labels")
+
+
+def test_a_trail_that_goes_nowhere_is_not_drawn() -> None:
+    """Decode attention keeps its 4 FLOP/byte at every batch."""
+    assert len(layer(drawn(), "lanes")) == 1
+    assert len(layer(drawn(trails=[*TRAILS, *FLAT]), "lanes")) == 1
+    assert len(layer(drawn(trails=[*TRAILS, *trail("attention", 4.0, 20000.0)]), "lanes")) == 2
+
+
+def test_a_trail_is_cut_at_the_powers_of_two() -> None:
+    """Twelve steps from 1 to 4,096; positions between them are no steps."""
+    between: charts.TrailPoint = {"family": "matmuls", "tokens": 320, "x": 290.0, "y": 971.5}
+    assert len(layer(drawn(trails=[*TRAILS, between]), "notches")) == 12
+
+
+@pytest.mark.parametrize("gpu", ["a100", "h100", "h200", "b200"])
+def test_every_gpu_is_named_once_and_the_chosen_one_in_bold(gpu: str) -> None:
+    """Names at the right ends; of two roofs at one height, one name goes to its slope."""
+    svg = drawn(gpu=gpu)
+    names = layer(svg, "names")
+    assert sorted(mark.text or "" for mark in names) == ["A100", "B200", "H100", "H200"]
+    assert [mark.text for mark in names if mark.get("font-weight") == "bold"] == [gpu.upper()]
+    heights = sorted(place(mark)[1] for mark in names if place(mark)[0] > 570)
+    assert len(heights) == 3
+    assert all(b - a >= 11 for a, b in itertools.pairwise(heights))
+
+
+def test_the_ridge_is_named_under_the_axis() -> None:
+    """The ridge of the chosen GPU, between its two sides."""
+    assert {"ridge 295", "memory-bound", "compute-bound"} <= set(words(drawn(), "ridge_name"))
+    assert "ridge 206" in words(drawn(gpu="h200"), "ridge_name")
+    assert "ridge 591" in words(drawn(arithmetic="fp8"), "ridge_name")
+
+
+def test_with_fp8_arithmetic_both_roofs_of_the_gpu_are_drawn() -> None:
+    """The FP8 roof strong, the BF16 roof thinner and named."""
+    svg = drawn(arithmetic="fp8")
+    assert len(layer(svg, "roof")) == len(layer(svg, "roof_bf16")) == 1
+    assert "BF16" in words(svg, "names")
+    assert layer(drawn(), "roof_bf16") == []
+
+
+def test_the_ends_of_the_trail_are_named_where_nothing_is_in_the_way() -> None:
+    """At one token the dots stand on the near end, so only the far one is named."""
+    assert words(drawn(), "ends") == ["4,096 tokens"]
+    away = [dot("attention", 60.0, 0.9, largest=True, label="attention 90 %")]
+    assert words(drawn(away), "ends") == ["1 token", "4,096 tokens"]
+
+
+def test_a_name_that_would_touch_a_larger_dots_name_is_dropped() -> None:
+    """Two dots at one place: the larger keeps its name."""
+    both = [
+        dot("attention", 4.0, 0.6, largest=True, label="attention 60 %"),
+        dot("gate_proj", 4.1, 0.4, label="gate 40 %"),
+    ]
+    assert words(drawn(both), "labels") == ["attention 60 %"]
+
+
+@pytest.mark.parametrize("size", ["wide", "short", "phone"])
+def test_every_word_is_upright_and_at_least_12_px_on_a_halo(size: charts.Size) -> None:
+    """No rotated text, nothing below 12 px, and the same words under each label in paper."""
+    svg = drawn(size=size)
+    texts = list(svg.iter("text"))
+    assert len(texts) > 15
+    assert all(float(text.attrib["font-size"].removesuffix("px")) >= 12 for text in texts)
+    assert not any("rotate" in text.attrib["transform"] for text in texts)
+    assert words(svg, "labels_halo") == words(svg, "labels") != []
+
+
+def test_the_strip_has_neither_words_nor_axes() -> None:
+    """128 × 64: roofs, trail, dots and the ridge."""
+    svg = drawn(size="strip")
+    assert list(svg.iter("text")) == []
+    assert layer(svg, "ticks_x") == []
+    assert len(layer(svg, "dots")) == 8
+
+
+def test_every_colour_of_the_drawing_is_a_token_of_the_theme() -> None:
+    """Otherwise the dark scheme would miss it."""
+    svg = ElementTree.tostring(drawn(trails=[*TRAILS, *trail("attention", 4.0, 20000.0)]), encoding="unicode")
+    used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg)) - {"none", "transparent"}
+    assert used <= set(COLOURS.values())
+    assert len(used) > 15
+
+
+def test_no_colour_is_typed_in_python() -> None:
+    """Colours come from the theme's tokens alone."""
+    source = Path(charts.__file__).read_text(encoding="utf-8")
+    assert re.findall(r"#[0-9a-fA-F]{3,8}\b", source) == []
+
+
+def test_an_unknown_gpu_is_refused() -> None:
+    """A chart without a chosen roof would be drawn without a word."""
+    with pytest.raises(AssertionError, match="no roof for h300"):
+        charts.roofline(COLOURS, GPUS, default_kernels(), [], "h300")
