@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from builder.catalog import Gpu
 from builder.ledger import GROUPS, KERNELS
 from builder.roofline import BOUNDS, COMPUTE, MEMORY, NO_BYTES, RIDGE
-from builder.units import GIB, QUANTITIES, one_decimal, whole
+from builder.units import GIB, QUANTITIES, one_decimal, significant, whole
 
 DASH = "–"
 COLUMNS = ("flops", "bytes_moved", "arithmetic_intensity", "bound", "attainable_flops", "time", "share")
 COLUMN_LABELS = {column: QUANTITIES[column].label for column in COLUMNS if column != "bound"} | {"bound": "Bound by"}
 BOUND_TEXTS = {MEMORY: "memory", RIDGE: "at the ridge", COMPUTE: "compute", NO_BYTES: DASH}
-BOUND_IDS = {code: name or "none" for code, name in BOUNDS.items()}
+BOUND_NAMES = {name or "none": BOUND_TEXTS[code] for code, name in BOUNDS.items()}
 
 # one unit a column, so that its rows can be compared by eye; work alone has two, see work_unit
 COLUMN_UNITS: dict[str, tuple[float, str]] = {
@@ -38,6 +38,9 @@ SHORT_LABELS = {
     "elementwise": "elementwise",
     "lm_head": "LM head",
 }
+# whose row stands for a family's trail on the roofline, in the order of drawing
+TRAILS = {"lm_head": "lm_head", "matmuls": "gate_proj", "attention": "attention"}
+
 # the total row has these columns
 TOTALS = {
     "flops": "total_flops",
@@ -131,6 +134,17 @@ class Position:
     def matmuls(self) -> float:
         """Share of the five per-layer matmuls."""
         return sum(self.share[kernel] for kernel in GROUPS["matmuls"])
+
+
+def gpu_texts(gpu: Gpu) -> dict[str, str]:
+    """What the page says of a GPU wherever the point lies."""
+    return {
+        "gpu.label": gpu.label,
+        "gpu.memory": one_decimal(gpu.memory_bytes / GIB),
+        "gpu.ridge": whole(gpu.ridge_point),
+        "gpu.peak": significant(gpu.peak_flops / 1e12),
+        "gpu.roof": f"{significant(gpu.peak_flops / 1e12)} at peak, {significant(gpu.hbm_bandwidth / 1e12)} TB/s",
+    }
 
 
 # A sentence is a template: {slots} name columns, and page and command line fill them with the text of that column.

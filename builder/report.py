@@ -8,10 +8,11 @@ from typing import Any
 
 from builder import display
 from builder.catalog import Gpu, Model
-from builder.grid import Grid, look_up, shard
+from builder.grid import Grid
 from builder.ledger import KERNEL_LABELS, KERNELS, Point, forward_pass
 from builder.roofline import BOUNDS, FITS, NO_BYTES, cost, fits, largest_batch, resident_bytes
-from builder.units import DTYPE_LABELS, whole
+from builder.shards import look_up, shard
+from builder.units import DTYPE_LABELS
 
 ROW_KEYS = ("kernel", *display.COLUMNS)
 _BAR_WIDTH = 20
@@ -127,8 +128,8 @@ def table(model: Model, gpu: Gpu, point: Point) -> str:
     printed.insert(-1, rule)
     readouts = (
         f"{text('throughput')} tokens per second, {text('total.time')} ms a pass, {text('peak_share')} % of peak, "
-        f"ridge {whole(gpu.ridge_point)}\n"
-        f"{text('resident')} of {page['memory']} GiB"
+        f"ridge {text('gpu.ridge')}\n"
+        f"{text('resident')} of {text('gpu.memory')} GiB"
         + (f", largest batch {text('largest_batch')}" if point.phase == "decode" else "")
     )
     sentences = [sentence for sentence in (text("verdict"), text("warning")) if sentence]

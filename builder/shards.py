@@ -1,0 +1,286 @@
+"""The grid → arrays → JSON shards, and the look-up that page, tests and command line share.
+
+A shard holds everything that the page shows at every phase, context and token position of one choice of GPU, weights,
+cache and attention. Columns that don't vary along an axis are stored once for it (stride 0). Text is final; what is
+drawn is read from the same text, so that a picture can't show what the ledger beside it doesn't say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from builder import display
+from builder.catalog import Gpu
+from builder.errors import LessonError
+from builder.grid import GRID_FILE, POSITION_AXES, SHARD_AXES, Grid
+from builder.ledger import GROUPS, KERNELS, Point, forward_pass
+from builder.roofline import FITS, Array, Pass, cost, fits, largest_batch, resident_bytes
+from builder.units import whole
+
+
+def shard_id(point: Point) -> str:
+    """'h100-bf16-bf16-gqa'."""
+    return "-".join(getattr(point, axis) for axis in SHARD_AXES)
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Costs of one shard: one Pass per phase with totals of shape [context, tokens], and what goes beside it."""
+
+    phase: str
+    context: Array
+    costs: Pass
+    resident: Array
+    fit: Array
+    largest_batch: Array
+
+
+def shard_arrays(grid: Grid, choice: Point) -> list[Arrays]:
+    """Arrays for each phase of the grid at choice's GPU, weights, cache and attention.
+
+    Decode has no point at context 0; its place is filled with the next context's numbers, so that columns stay
+    rectangular and constant ones stay constant. The page never looks there.
+    """
+    gpu = grid.gpus[choice.gpu]
+    tokens = np.asarray(grid.axes["tokens"], dtype=np.int64)[None, :]
+    contexts = np.asarray(grid.axes["context"], dtype=np.int64)[:, None]
+    found = []
+    for phase in grid.axes["phase"]:
+        least = contexts[contexts > 0].min() if phase == "decode" else 0
+        context = np.maximum(contexts, least)
+        point = replace(choice, phase=phase, tokens=tokens, context=context)
+        shape = np.broadcast_shapes(tokens.shape, context.shape)
+        costs = cost(forward_pass(grid.model, point), gpu, tokens)
+        resident = np.broadcast_to(resident_bytes(grid.model, point), shape)
+        batch = np.broadcast_to(largest_batch(grid.model, point, gpu), shape)
+        found.append(Arrays(phase, context, costs, resident, fits(resident, gpu), batch))
+    return found
+
+
+class _Columns:
+    """Collects columns; equal ones are stored once, repeated values of one column too."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        self.columns: dict[str, list[int]] = {}
+        self.data: list[Any] = []
+        self._seen: dict[str, int] = {}
+
+    def add(self, name: str, values: Array, text: Callable[[Any], Any]) -> None:
+        """A column from an array that broadcasts to the shape; text is applied to what constant axes leave of it."""
+        kept = np.asarray(values)
+        kept = kept.reshape((1,) * (len(self.shape) - kept.ndim) + kept.shape)
+        for axis in range(kept.ndim):
+            first = kept[(slice(None),) * axis + (slice(0, 1),)]
+            if kept.shape[axis] == 1 or bool((kept == first).all()):
+                kept = first
+        strides = [
+            int(np.prod(kept.shape[axis + 1 :])) if kept.shape[axis] > 1 else 0 for axis in range(len(self.shape))
+        ]
+        texts = [text(value) for value in kept.ravel().tolist()]
+        distinct = dict.fromkeys(texts)
+        data: Any = texts
+        if len(distinct) * 3 < len(texts) and isinstance(texts[0], str):
+            place = {value: index for index, value in enumerate(distinct)}
+            data = {"of": list(distinct), "at": [place[value] for value in texts]}
+        index = self._seen.setdefault(json.dumps(data), len(self.data))
+        if index == len(self.data):
+            self.data.append(data)
+        self.columns[name] = [*strides, index]
+
+
+def _stack(arrays: Sequence[Arrays], pick: Callable[[Arrays], Array]) -> Array:
+    return np.stack([pick(part) for part in arrays])
+
+
+def _add_cells(columns: _Columns, arrays: Sequence[Arrays], sizes: Array) -> None:
+    """The ledger's cells: text of every kernel and the total in every column. sizes: unit of work by token position."""
+    units = {name: size for name, (size, _) in display.COLUMN_UNITS.items()} | {"flops": 1.0, "bound": 1.0}
+    for column in display.COLUMNS:
+        if column == "share":
+            continue
+        values = _stack(arrays, lambda part, c=column: getattr(part.costs, c))  # type: ignore[misc]
+        values = values / sizes if column == "flops" else values
+        for row, kernel in enumerate(KERNELS):
+            columns.add(f"{kernel}.{column}", values[:, row], display.cell(column, units[column]))
+    for column, total in display.TOTALS.items():
+        values = _stack(arrays, lambda part, t=total: getattr(part.costs, t))  # type: ignore[misc]
+        values = values / sizes if column == "flops" else values
+        columns.add(f"total.{column}", values, display.cell(column, units[column]))
+    share = _stack(arrays, lambda part: part.costs.share)
+    for name, rows in ({kernel: (kernel,) for kernel in KERNELS} | display.SUMS).items():
+        part = share[:, [KERNELS.index(row) for row in rows]].sum(axis=1)
+        columns.add(f"{name}.share", part, display.share_code)
+
+
+def _add_readouts(columns: _Columns, arrays: Sequence[Arrays], gpu: Gpu) -> None:
+    """What the readouts show beside the totals of the ledger."""
+    for name in ("throughput", "peak_share"):
+        values = _stack(arrays, lambda part, n=name: getattr(part.costs, n))  # type: ignore[misc]
+        columns.add(name, values, display.readout(name))
+    resident = _stack(arrays, lambda part: part.resident)
+    columns.add("resident", resident, display.readout("resident_bytes"))
+    columns.add("memory_used", resident / gpu.memory_bytes, lambda value: round(min(value, 9.99), 2))
+    columns.add("fits", _stack(arrays, lambda part: part.fit), lambda code: FITS[code])
+    # a prefill is one sequence: it has no largest batch
+    batches = _stack(arrays, lambda part: part.largest_batch * (part.phase == "decode") - (part.phase != "decode"))
+    batch = display.readout("largest_batch")
+    columns.add("largest_batch", batches, lambda n: display.DASH if n < 0 else batch(n))
+
+
+def _positions(grid: Grid, choice: Point, arrays: Sequence[Arrays]) -> Iterator[display.Position]:
+    """Every position of a shard as plain numbers, in the order of POSITION_AXES."""
+    gpu, tokens = grid.gpus[choice.gpu], grid.axes["tokens"]
+    for part in arrays:
+        rows = [
+            np.moveaxis(array, 0, -1).reshape(-1, len(KERNELS)).tolist()
+            for array in (part.costs.share, part.costs.arithmetic_intensity, part.costs.bound)
+        ]
+        beside = zip(part.fit.ravel().tolist(), part.largest_batch.ravel().tolist(), strict=True)
+        for index, (share, run, bound, (fit, batch)) in enumerate(zip(*rows, beside, strict=True)):
+            yield display.Position(
+                phase=part.phase,
+                tokens=tokens[index % len(tokens)],
+                gpu=gpu,
+                share=dict(zip(KERNELS, share, strict=True)),
+                intensity=dict(zip(KERNELS, run, strict=True)),
+                bound=dict(zip(KERNELS, bound, strict=True)),
+                fit=FITS[fit],
+                largest_batch=batch,
+            )
+
+
+def _add_sentences(columns: _Columns, positions: Iterable[display.Position]) -> None:
+    """Verdict, warning, and the labels of the roofline's dots."""
+    texts: dict[str, list[str]] = {name: [] for name in ("verdict", "warning", "largest", "sublabel", "ridges_below")}
+    texts |= {f"{kernel}.label": [] for kernel in KERNELS}
+    for at in positions:
+        binding, warning = display.verdict(at)
+        labels = display.chart_labels(at)
+        texts["verdict"].append(binding)
+        texts["warning"].append(warning)
+        texts["largest"].append(at.largest)
+        texts["ridges_below"].append(whole(at.ridges_below))
+        texts["sublabel"].append(labels.get(at.largest, ("", ""))[1])
+        for kernel in KERNELS:
+            texts[f"{kernel}.label"].append(labels.get(kernel, ("", ""))[0])
+    for name, values in texts.items():
+        columns.add(name, np.asarray(values, dtype=object).reshape(columns.shape), str)
+
+
+def shard(grid: Grid, choice: Point) -> dict[str, Any]:
+    """Everything that the page shows at one choice of SHARD_AXES.
+
+    {"id", "constants": {name: text of the GPU}, "shape": lengths of phase, context, tokens, "columns": {name: [stride,
+    stride, stride, index of data]}, "data": [[…] or {"of": distinct values, "at": indices into them}, …]}. The value
+    at position (p, c, t) is number p·stride + c·stride + t·stride of the data. `….share` are codes of
+    display.SHARE_TEXTS; texts may be templates of display.fill.
+    """
+    gpu = grid.gpus[choice.gpu]
+    arrays = shard_arrays(grid, choice)
+    columns = _Columns(grid.shape)
+    matmuls = [KERNELS.index(name) for name in GROUPS["matmuls"]]
+    units = [display.work_unit(flops) for flops in arrays[0].costs.flops[matmuls].sum(axis=0)[0].tolist()]
+    columns.add("work_unit", np.asarray([name for _, name in units], dtype=object), str)
+    _add_readouts(columns, arrays, gpu)
+    _add_cells(columns, arrays, np.asarray([size for size, _ in units]))
+    _add_sentences(columns, _positions(grid, choice, arrays))
+    return {
+        "id": shard_id(choice),
+        "constants": display.gpu_texts(gpu),
+        "shape": list(grid.shape),
+        "columns": columns.columns,
+        "data": columns.data,
+    }
+
+
+def shard_text(document: Mapping[str, Any]) -> str:
+    """A shard as compact JSON text, in ASCII, safe inside a script element."""
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+
+
+def look_up(document: Mapping[str, Any], grid: Grid, point: Point, column: str) -> str:
+    """The text that the page shows of a column at a position of the grid: looked up, and its slots filled."""
+    if column == "tokens":
+        return whole(point.tokens)
+    if column in document["constants"]:
+        return str(document["constants"][column])
+    name, _, kind = column.rpartition(".")
+    strides = document["columns"][f"{name}.share" if kind == "rough" else column]
+    index = sum(
+        stride * grid.axes[axis].index(getattr(point, axis))
+        for stride, axis in zip(strides, POSITION_AXES, strict=False)
+    )
+    data = document["data"][strides[3]]
+    value = data["of"][data["at"][index]] if isinstance(data, dict) else data[index]
+    if kind in ("share", "rough"):
+        texts = display.SHARE_TEXTS if kind == "share" else display.ROUGH_TEXTS
+        return texts[int(value)]
+    return display.fill(str(value), lambda slot: look_up(document, grid, point, slot))
+
+
+def check_shard_size(grid: Grid, document: Mapping[str, Any], compressed: int) -> list[LessonError]:
+    """The error where a shard's gzip size breaks its budget: it names the axis that has grown longest."""
+    if compressed <= grid.budget["shard"]:
+        return []
+    longest = max(POSITION_AXES, key=lambda axis: len(grid.axes[axis]))
+    message = (
+        f"shard {document['id']} takes {compressed:,} bytes compressed, over budget.shard of {grid.budget['shard']:,}; "
+        f"its longest axis is {longest} with {len(grid.axes[longest])} positions"
+    )
+    hint = f"take positions off axes.{longest}, or raise budget.shard"
+    return [LessonError(message, path=GRID_FILE, hint=hint)]
+
+
+def value(text: str) -> float | None:
+    """The number that a cell shows, for what is drawn of it; None where it shows a dash."""
+    digits = text.replace(",", "").removeprefix("< ")
+    try:
+        return float(digits)
+    except ValueError:
+        return None
+
+
+def roofline_rows(document: Mapping[str, Any], grid: Grid, point: Point) -> tuple[list[Any], list[Any]]:
+    """(kernels, trails): the rows of the roofline's datasets at a point, as charts.roofline takes them.
+
+    The client makes the same rows from the same columns when the point moves.
+    """
+
+    def text(column: str, at: Point = point) -> str:
+        return look_up(document, grid, at, column)
+
+    kernels = [
+        {
+            "kernel": kernel,
+            "family": display.FAMILIES[kernel],
+            "x": value(text(f"{kernel}.arithmetic_intensity")),
+            "y": value(text(f"{kernel}.attainable_flops")),
+            "share": (value(text(f"{kernel}.share")) or 0) / 100,
+            "largest": kernel == text("largest"),
+            "memory": text("fits"),
+            "label": text(f"{kernel}.label"),
+            "sublabel": text("sublabel") if kernel == text("largest") else "",
+        }
+        for kernel in KERNELS
+    ]
+    ridge, peak = value(text("gpu.ridge")) or 0, value(text("gpu.peak")) or 0
+    trails: list[dict[str, Any]] = []
+    for family, kernel in display.TRAILS.items():
+        before = None
+        for tokens in grid.axes["tokens"]:
+            at = replace(point, tokens=tokens)
+            x = value(text(f"{kernel}.arithmetic_intensity", at))
+            if x is None:
+                continue
+            if before is not None and before < ridge < x:
+                trails.append({"family": family, "tokens": None, "x": ridge, "y": peak})
+            y = value(text(f"{kernel}.attainable_flops", at))
+            trails.append({"family": family, "tokens": tokens, "x": x, "y": y})
+            before = x
+    return kernels, trails
