@@ -1,0 +1,213 @@
+"""Templates → HTML: the prose, and the bench as it stands at the default point before any script runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from builder import display
+from builder.errors import LessonError, LessonErrors
+from builder.grid import AXES, Grid
+from builder.ledger import KERNEL_LABELS, KERNELS
+from builder.shards import look_up, shard_id, value
+from builder.units import DTYPE_LABELS, short_position, whole
+
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:"
+
+# which slider positions are named; the others have a tick
+_NAMED_TOKENS = (1, 8, 64, 256, 1024, 4096)
+_NAMED_CONTEXTS = (0, 128, 512, 2048, 8192, 32768, 131072)
+
+CONTROL_LABELS = {
+    "phase": "Phase",
+    "tokens": "Tokens in pass",
+    "context": "Context",
+    "gpu": "GPU",
+    "weights": "Weights",
+    "kv": "KV cache",
+    "attention": "Heads",
+}
+_SPOKEN = {
+    "gqa": "grouped-query attention, KV heads as published",
+    "mha": "multi-head attention, a KV head for each query head",
+    "mqa": "multi-query attention, one KV head",
+    "int4": "INT4",
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """One numbered part of the lesson; title and html are safe HTML."""
+
+    id: str
+    number: int
+    title: str
+    html: str
+    has_bench: bool = False
+
+
+@dataclass(frozen=True)
+class Text:
+    """The lesson's prose as HTML: what page.html places around the bench."""
+
+    title: str
+    dek: str
+    kicker: str
+    description: str
+    sections: Sequence[Section]
+
+    @property
+    def bench_part(self) -> int:
+        """The part after which the bench stands where there is no room beside the text."""
+        return next((section.number for section in self.sections if section.has_bench), 0)
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Relative addresses of the files that the page asks for; figure_scripts and shard_scripts by name and shard id."""
+
+    css: str
+    js: str
+    icon: str
+    vega: str
+    figure_scripts: Mapping[str, str]
+    shard_scripts: Mapping[str, str]
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{whole(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def axis_texts(grid: Grid) -> dict[str, dict[str, Any]]:
+    """Axis → its values, how a control shows each, and (for sliders, by phase) how a screen reader says it."""
+    labels = {"gpu": {gpu.id: gpu.label for gpu in grid.gpus.values()}}
+    labels |= dict.fromkeys(("weights", "kv"), DTYPE_LABELS)
+    labels |= {"attention": {name: name.upper() for name in grid.axes["attention"]}}
+    texts: dict[str, dict[str, Any]] = {}
+    for axis in AXES:
+        values = grid.axes[axis]
+        if axis in ("tokens", "context"):
+            spoken = {phase: [_many(value, "token") for value in values] for phase in grid.axes["phase"]}
+            if axis == "tokens":
+                spoken["decode"] = [_many(value, "sequence") for value in values]
+            shown = [whole(value) for value in values]
+            brief = [short_position(value) if axis == "context" else whole(value) for value in values]
+            texts[axis] = {"values": values, "texts": shown, "brief": brief, "spoken": spoken}
+        else:
+            texts[axis] = {"values": values, "texts": [labels.get(axis, {}).get(value, value) for value in values]}
+    return texts
+
+
+def ticks(grid: Grid, axis: str) -> list[dict[str, Any]]:
+    """The marks under a slider: at (percent of the way), text where the position is named."""
+    values = grid.axes[axis]
+    named = _NAMED_TOKENS if axis == "tokens" else _NAMED_CONTEXTS
+    last = max(len(values) - 1, 1)
+    text = short_position if axis == "context" else whole
+    return [
+        {"at": round(100 * i / last, 2), "text": text(value) if value in named else ""}
+        for i, value in enumerate(values)
+    ]
+
+
+def bench_data(grid: Grid, default_shard: Mapping[str, Any], scripts: Mapping[str, str]) -> str:
+    """What the client starts with, as JSON that may stand in a script element."""
+    document = {
+        "axes": axis_texts(grid),
+        "defaults": vars(grid.defaults),
+        "tables": {"share": display.SHARE_TEXTS, "rough": display.ROUGH_TEXTS},
+        "families": display.FAMILIES,
+        "trails": display.TRAILS,
+        "bounds": {text: name for name, text in display.BOUND_NAMES.items()},
+        "scripts": scripts,
+        "shard": default_shard,
+    }
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    # no text from data can end the element or open a comment
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _kernel_class(kernel: str) -> str:
+    return kernel.replace("_", "-")
+
+
+def _context_note(grid: Grid) -> str:
+    most = grid.model.max_positions
+    if most is None or most >= max(grid.axes["context"]):
+        return ""
+    way = "YaRN past" if grid.model.family.startswith("qwen") else "not trained past"
+    # 40,960 is said as the 40k that the file means
+    return f"{way} {most // 1000 if most % 1024 else most // 1024}k"
+
+
+def environment(folder: Path) -> jinja2.Environment:
+    """Jinja over theme/templates: everything is escaped, an unknown name is an error."""
+    loader = jinja2.FileSystemLoader(folder)
+    env = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    env.lstrip_blocks = True
+    env.filters["css"] = _kernel_class
+    env.filters["number"] = lambda text: value(text) or 0
+    return env
+
+
+def render(
+    root: Path,
+    grid: Grid,
+    text: Text,
+    default_shard: Mapping[str, Any],
+    figures: Mapping[str, Mapping[str, str]],
+    addresses: Addresses,
+    base_url: str | None = None,
+) -> dict[str, str]:
+    """Name of a page → its HTML: index.html and 404.html.
+
+    figures: name → variant → SVG text. Raises LessonErrors where a template is broken.
+    """
+    point = grid.defaults
+
+    def shown(column: str) -> str:
+        return look_up(default_shard, grid, point, column)
+
+    env = environment(root / "theme" / "templates")
+    names = {
+        "policy": POLICY,
+        "base_url": base_url.rstrip("/") + "/" if base_url else None,
+        "addresses": addresses,
+        "text": text,
+        "grid": grid,
+        "point": point,
+        "shard": shard_id(point),
+        "shown": shown,
+        "axes": axis_texts(grid),
+        "ticks": {axis: ticks(grid, axis) for axis in ("tokens", "context")},
+        "labels": CONTROL_LABELS,
+        "spoken": _SPOKEN,
+        "kernels": KERNELS,
+        "kernel_labels": KERNEL_LABELS,
+        "columns": display.COLUMNS,
+        "column_labels": display.COLUMN_LABELS,
+        "column_units": {column: unit for column, (_, unit) in display.COLUMN_UNITS.items()},
+        "totals": display.TOTALS,
+        "bounds": {text: name for name, text in display.BOUND_NAMES.items()},
+        "context_note": _context_note(grid),
+        "figures": {name: {size: Markup(svg) for size, svg in sizes.items()} for name, sizes in figures.items()},
+        "data": Markup(bench_data(grid, default_shard, addresses.shard_scripts)),
+    }
+    try:
+        return {name: env.get_template(name).render(names) for name in ("index.html", "404.html")}
+    except jinja2.TemplateSyntaxError as error:
+        path = f"theme/templates/{error.name}"
+        raise LessonErrors([LessonError(f"template: {error.message}", path=path, line=error.lineno)]) from None
+    except jinja2.TemplateError as error:
+        raise LessonErrors([LessonError(f"template: {error.message}", path="theme/templates")]) from None
+
+
+def pretty_json(document: object) -> str:
+    """JSON for people: indented, keys as they come."""
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,163 @@
+"""Page and theme → {path: bytes}, and the one place that writes to disk.
+
+A site is written so that a reader never meets half of it: files that pages refer to carry their content in their name
+and come first, each moved into place whole; index.html comes last; then what earlier builds left is taken away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from builder.errors import LessonError, LessonErrors
+
+MANIFEST = "manifest.json"
+LAST = "index.html"
+_KEPT = {".gitignore", ".nojekyll", "CNAME"}  # what a folder may hold that no build made
+
+
+def compressed_size(data: bytes) -> int:
+    """Bytes as a server sends them: gzip, level 9, no time stamp."""
+    return len(gzip.compress(data, 9, mtime=0))
+
+
+def hashed(name: str, data: bytes) -> str:
+    """'assets/lesson.css' → 'assets/lesson.3f2a9c41d0.css': a name that changes with the content."""
+    path = PurePosixPath(name)
+    digest = hashlib.sha256(data).hexdigest()[:10]
+    return str(path.with_name(f"{path.stem}.{digest}{path.suffix}"))
+
+
+@dataclass
+class Site:
+    """The files of a site by relative path, with '/'."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def add(self, name: str, data: bytes | str) -> str:
+        """A file under its own name."""
+        assert name not in self.files, f"{name} is made twice"
+        self.files[name] = data.encode() if isinstance(data, str) else data
+        return name
+
+    def add_hashed(self, name: str, data: bytes | str) -> str:
+        """A file that pages refer to, under a name with its hash; returns that name."""
+        content = data.encode() if isinstance(data, str) else data
+        return self.add(hashed(name, content), content)
+
+
+def concatenated(folder: Path, ending: str, leave_out: Iterable[str] = ()) -> str:
+    """The files of a theme folder in the order of their names, as one text."""
+    left_out = set(leave_out)
+    paths = [path for path in sorted(folder.glob(f"*{ending}")) if path.name not in left_out]
+    return "\n".join(path.read_text(encoding="utf-8").rstrip() + "\n" for path in paths)
+
+
+def cached(root: Path, name: str, make: Callable[[], str]) -> str:
+    """make()'s text, kept in root/.cache under a name that says what it depends on.
+
+    The cache may be deleted or damaged at any time: a file whose text is not what was stored is made again, and a
+    folder that can't be written is done without.
+    """
+    path = root / ".cache" / name
+    try:
+        digest, _, text = path.read_text(encoding="utf-8").partition("\n")
+        if digest == hashlib.sha256(text.encode()).hexdigest():
+            return text
+    except (OSError, ValueError):
+        pass
+    text = make()
+    stored = f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}".encode()
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _move_into_place(path.parent, path.name, stored)
+    return text
+
+
+def _manifest_of(out: Path) -> dict[str, str] | None:
+    """What the last build wrote here, path → hash; None where there is no manifest of ours."""
+    try:
+        document = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
+        files = document["files"]
+        if document["made by"] == "lesson" and all(isinstance(name, str) for name in files):
+            return {str(name): str(digest) for name, digest in files.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass
+    return None
+
+
+def refuse_foreign_folder(out: Path, shown: str) -> None:
+    """Raise LessonErrors where a site must not go: over a file, or among files that no build of ours made."""
+    if out.exists() and not out.is_dir():
+        raise LessonErrors([LessonError("is not a folder", path=shown, hint="name a new folder with --out")])
+    if not out.is_dir() or _manifest_of(out) is not None:
+        return
+    foreign = sorted(path.name for path in out.iterdir() if path.name not in _KEPT)
+    if foreign:
+        names = ", ".join(foreign[:3]) + (", …" if len(foreign) > 3 else "")
+        message = f"the folder holds files that no build of the lesson made ({names}) and is left alone"
+        raise LessonErrors([LessonError(message, path=shown, hint="name a new or empty folder with --out")])
+
+
+def _inside(out: Path, name: str) -> Path | None:
+    """The path of a file of the manifest, or None where the name leads out of the folder."""
+    parts = PurePosixPath(name).parts
+    if not parts or PurePosixPath(name).is_absolute() or ".." in parts:
+        return None
+    return out.joinpath(*parts)
+
+
+def _move_into_place(out: Path, name: str, data: bytes) -> None:
+    target = out.joinpath(*PurePosixPath(name).parts)
+    if target.is_file() and target.read_bytes() == data:
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".new-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write(site: Site, out: Path, shown: str | None = None) -> None:
+    """Put a site into a folder: assets, then pages, then index.html, then take away what only earlier builds made.
+
+    shown: how errors call the folder. Files that no build made stay. Raises LessonErrors where the folder is not ours
+    or can't be written; what was there before still stands then.
+    """
+    shown = shown or str(out)
+    refuse_foreign_folder(out, shown)
+    before = _manifest_of(out) or {}
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(site.files.items())}
+    # pages refer to assets: whatever is a page comes after them
+    order = sorted(site.files, key=lambda name: (name == LAST, name.endswith(".html"), name))
+    try:
+        # until the old files are gone they are still ours, also if this run is killed
+        _move_into_place(out, MANIFEST, _manifest_text({**before, **digests}))
+        for name in order:
+            _move_into_place(out, name, site.files[name])
+        for name in sorted(set(before) - set(digests)):
+            path = _inside(out, name)
+            if path is not None and path.is_file():
+                path.unlink()
+                if path.parent != out and not any(path.parent.iterdir()):
+                    path.parent.rmdir()
+        _move_into_place(out, MANIFEST, _manifest_text(digests))
+    except OSError as error:
+        raise LessonErrors([LessonError(f"can't be written: {error.strerror or error}", path=shown)]) from None
+
+
+def _manifest_text(digests: Mapping[str, str]) -> bytes:
+    document = {"made by": "lesson", "files": dict(sorted(digests.items()))}
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()

@@ -1,0 +1,39 @@
+// Readouts, verdict and ledger: text nodes that are replaced where their text has changed.
+(() => {
+  "use strict";
+  const bench = document.querySelector("[data-bench]");
+  if (!bench || !window.lesson) return;
+  const targets = [...bench.querySelectorAll("[data-echo]")].map((element) => [element, element.dataset.echo]);
+  const rows = [...bench.querySelectorAll("[data-kernel]")];
+  for (const row of rows) {
+    for (const cell of row.querySelectorAll("[data-column]")) {
+      const column = `${row.dataset.kernel}.${cell.dataset.column}`;
+      if (lesson.has(column)) targets.push([cell.querySelector("[data-cell]") ?? cell, column]);
+    }
+  }
+  const used = bench.querySelector("[data-memory-used]");
+  const bars = rows.map((row) => [row, row.querySelector("[data-bar]"), row.querySelector("[data-column=bound]")]);
+  const { bounds } = lesson.data;
+
+  lesson.onPoint((point) => {
+    if (!lesson.ready(point)) bench.setAttribute("aria-busy", "true");
+  });
+
+  lesson.on(() => {
+    bench.removeAttribute("aria-busy");
+    for (const [element, column] of targets) {
+      const text = lesson.text(column);
+      if (element.textContent !== text) element.textContent = text;
+    }
+    const largest = lesson.text("largest");
+    for (const [row, bar, bound] of bars) {
+      const { kernel } = row.dataset;
+      row.classList.toggle("largest", kernel === largest);
+      if (!bar) continue;
+      bar.setAttribute("width", ((lesson.value(lesson.text(`${kernel}.share`)) ?? 0) * 0.73).toFixed(1));
+      bound.dataset.bound = bounds[lesson.text(`${kernel}.bound`)];
+    }
+    bench.dataset.fits = lesson.text("fits");
+    used.setAttribute("width", (40 * Math.min(Number(lesson.text("memory_used")), 1.5)).toFixed(1));
+  });
+})();

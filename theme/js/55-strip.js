@@ -1,0 +1,42 @@
+// The strip of a narrow screen: the point in words, and a button that opens the controls below it.
+(() => {
+  "use strict";
+  const top = document.querySelector("[data-top]");
+  if (!top || !window.lesson) return;
+  const { axes, defaults } = lesson.data;
+  const parts = {};
+  for (const part of top.querySelectorAll("[data-part]")) parts[part.dataset.part] = part;
+  const toggle = top.querySelector("[data-toggle]");
+  const at = (name, point, kind) => axes[name][kind][axes[name].values.indexOf(point[name])];
+  const REST = ["weights", "kv", "attention"];
+  const NOUN = { weights: " weights", kv: " cache", attention: "" };
+
+  const open = (on) => {
+    top.toggleAttribute("data-open", on);
+    toggle.setAttribute("aria-expanded", String(on));
+    toggle.textContent = on ? "Close" : "Controls";
+  };
+  toggle.addEventListener("click", () => open(!top.hasAttribute("data-open")));
+  top.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !top.hasAttribute("data-open")) return;
+    open(false);
+    toggle.focus();
+  });
+
+  lesson.onPoint((point, change) => {
+    const words = {
+      phase: point.phase,
+      tokens: axes.tokens.spoken.prefill[axes.tokens.values.indexOf(point.tokens)],
+      context: `${at("context", point, "brief")} context`,
+      gpu: at("gpu", point, "texts"),
+      // what isn't as the lesson starts is worth its room
+      rest: REST.filter((name) => point[name] !== defaults[name])
+        .map((name) => `, ${at(name, point, "texts")}${NOUN[name]}`).join(""),
+    };
+    for (const [name, part] of Object.entries(parts)) {
+      part.textContent = words[name];
+      const moved = name === "rest" ? REST.some((axis) => change.moved.includes(axis)) : change.moved.includes(name);
+      part.toggleAttribute("data-moved", moved && change.by === "link");
+    }
+  });
+})();

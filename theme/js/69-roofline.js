@@ -1,0 +1,46 @@
+// The rows of the roofline at the current point, read from the ledger's own cells.
+(() => {
+  "use strict";
+  if (!window.lesson) return;
+  const { axes, families, trails } = lesson.data;
+  const value = (column, point) => lesson.value(lesson.text(column, point));
+
+  const kernels = () => {
+    const largest = lesson.text("largest");
+    return Object.entries(families).map(([kernel, family]) => ({
+      kernel,
+      family,
+      x: value(`${kernel}.arithmetic_intensity`),
+      y: value(`${kernel}.attainable_flops`),
+      share: value(`${kernel}.share`) / 100,
+      largest: kernel === largest,
+      memory: lesson.text("fits"),
+      label: lesson.text(`${kernel}.label`),
+      sublabel: kernel === largest ? lesson.text("sublabel") : "",
+    }));
+  };
+
+  // a trail runs through every position of the tokens, and turns at the ridge
+  const trail = (family, kernel) => {
+    const rows = [];
+    const ridge = value("gpu.ridge");
+    let before = null;
+    for (const tokens of axes.tokens.values) {
+      const point = { ...lesson.point, tokens };
+      const x = value(`${kernel}.arithmetic_intensity`, point);
+      if (x === null) continue;
+      if (before !== null && before < ridge && ridge < x) rows.push({ family, tokens: null, x: ridge, y: value("gpu.peak") });
+      rows.push({ family, tokens, x, y: value(`${kernel}.attainable_flops`, point) });
+      before = x;
+    }
+    return rows;
+  };
+
+  const CHARTS = {
+    roofline: () => ({
+      data: { kernels: kernels(), trails: Object.entries(trails).flatMap(([family, kernel]) => trail(family, kernel)) },
+      signals: { gpu: lesson.point.gpu },
+    }),
+  };
+  lesson.chartRows = (name) => (lesson.ready(lesson.point) ? CHARTS[name]() : null);
+})();
