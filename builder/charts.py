@@ -503,7 +503,7 @@ def _roof_names(colours: Mapping[str, str]) -> list[alt.Chart]:
     on_slope = {
         "end": "datum.place == 1 && !datum.near",
         # left of its slope when the chosen roof is lower, else right of it, where there is more room
-        "before": "datum.near && datum.peak / datum.ridge > chip.bandwidth",
+        "before": "(datum.near || datum.peak == chip.bf16) && datum.peak / datum.ridge > chip.bandwidth",
         "anchor": "datum.end ? datum.x : datum.ridge * (datum.before ? 0.62 : 0.82)",
         "px": f"{_px('datum.anchor')} + (datum.end ? 6 : datum.before ? -5 : 9)",
         "py": f"{_py('datum.end ? datum.peak : datum.peak * datum.anchor / datum.ridge')} + (datum.end ? 0 : "
@@ -528,18 +528,25 @@ def _roof_names(colours: Mapping[str, str]) -> list[alt.Chart]:
 _LAID_OUT = {
     "w1": f"{_em('datum.label')} * (datum.largest ? 15 : 12)",
     "w2": f"{_em('datum.sublabel')} * 12",
-    "side": "datum.roofed ? (datum.largest ? 'below' : 'above') : datum.family == 'elementwise' &&"
-    " datum.px - datum.r - 6 - max(datum.w1, datum.w2) > -8 ? 'left' : 'right'",
+    # with FP8 arithmetic attention stays under the lower roof, its name too
+    "side": "datum.roofed ? (datum.largest ? 'below' : datum.y * 1.001 < chip[arithmetic] ? 'under' : 'above') :"
+    " datum.family == 'elementwise' && datum.px - datum.r - 6 - max(datum.w1, datum.w2) > -8 ? 'left' : 'right'",
     "beside": "datum.px + 0.8 * datum.r + 8",
     "under": "datum.py + 0.55 * datum.r + 7",
     "stacked": "datum.sublabel != '' && (datum.side == 'below' || datum.side == 'left' || datum.side == 'right' &&"
     " (datum.beside + datum.w1 + 8 + datum.w2 > width + 38 ||"
     " datum.largest && size != 'short' && datum.under + 24 < height))",
     "w": "datum.stacked ? max(datum.w1, datum.w2) : datum.w1 + (datum.sublabel == '' ? 0 : 8 + datum.w2)",
-    "left": "datum.side == 'right' ? min(datum.beside, width + 38 - datum.w) : datum.side == 'left' ?"
-    " datum.px - 0.7 * datum.r - 6 - datum.w : clamp(datum.px - datum.w / 2, 0, datum.limit - datum.w)",
-    "y1": "datum.side == 'right' ? min(datum.under, height - 9) : datum.side == 'below' ? datum.py + datum.r + 16 :"
-    " datum.side == 'above' ? datum.py - max(datum.r, 8) - 9 : datum.py - 0.5 * datum.r - (datum.stacked ? 23 : 8)",
+    "left": "datum.side == 'right' ? min(datum.beside, width + 38 - datum.w) :"
+    " datum.side == 'under' ? min(datum.px + 4, width + (size == 'short' ? 0 : 38) - datum.w) :"
+    " datum.side == 'left' ? datum.px - 0.7 * datum.r - 6 - datum.w :"
+    " clamp(datum.side == 'below' && arithmetic == 'fp8' ? datum.px + 14 - datum.w : datum.px - datum.w / 2,"
+    " 0, datum.limit - datum.w)",
+    "y1": "datum.side == 'right' ? min(datum.under, height - 9) :"
+    f" datum.side == 'below' ? max(datum.py + datum.r, {_py('chip.bf16')}) + 16 :"
+    " datum.side == 'under' ? datum.py + max(datum.r, 4) + 14 :"
+    " datum.side == 'above' ? max(datum.py - max(datum.r, 8) - 9, -8) :"
+    " datum.py - 0.5 * datum.r - (datum.stacked ? 23 : 8)",
     "y2": "datum.y1 + (datum.stacked ? (datum.largest ? 16 : 15) : 0)",
 }
 
@@ -621,8 +628,8 @@ def _labels(colours: Mapping[str, str]) -> list[alt.Chart]:
         "text": "datum.part == 0 ? datum.label : datum.stacked && datum.y2 + 7 > height && !datum.roofed ? '' :"
         " datum.sublabel",
         "strong": "datum.part == 0 && datum.largest",
-        "align": "datum.side == 'left' ? 'right' : datum.side != 'right' && (datum.stacked || datum.sublabel == '') ?"
-        " 'center' : 'left'",
+        "align": "datum.side == 'left' ? 'right' : (datum.side == 'above' || datum.side == 'below') &&"
+        " (datum.stacked || datum.sublabel == '') ? 'center' : 'left'",
         "x_text": "datum.align == 'right' ? datum.left + datum.w : datum.align == 'center' ?"
         " datum.left + datum.w / 2 : datum.left + (datum.part == 1 && !datum.stacked ? datum.w1 + 8 : 0)",
         "y_text": "datum.part == 0 ? datum.y1 : datum.y2",

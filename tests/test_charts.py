@@ -254,3 +254,18 @@ def test_an_unknown_gpu_is_refused() -> None:
     """A chart without a chosen roof would be drawn without a word."""
     with pytest.raises(AssertionError, match="no roof for h300"):
         charts.roofline(COLOURS, GPUS, default_kernels(), [], "h300")
+
+
+def test_with_fp8_arithmetic_the_name_of_attention_stays_under_its_own_roof() -> None:
+    """Attention runs in BF16: its dot is on the lower roof, its name below it, clear of the largest dot's."""
+    gate: Any = {
+        **dot("gate_proj", 1300.0, 0.21, largest=True, label="gate 21 %", sublabel="five matmuls 79 %"),
+        "y": 1979.0,
+    }
+    attention = dot("attention", 2700.0, 0.034, label="attention 3.4 %")
+    svg = drawn([gate, attention], arithmetic="fp8")
+    assert words(svg, "labels") == ["gate 21 %", "five matmuls 79 %", "attention 3.4 %"]
+    heights = {mark.text: place(mark)[1] for mark in layer(svg, "labels")}
+    lower_roof = 249 * (1 - 2.99520 / 3.69897)
+    assert heights["attention 3.4 %"] > lower_roof + 10
+    assert heights["gate 21 %"] > lower_roof + 10
