@@ -93,7 +93,7 @@ def cost(rows: Sequence[Kernel], gpu: Gpu, tokens: Any) -> Pass:
     peak, bandwidth = gpu.peak_flops, gpu.hbm_bandwidth
     intensity = ratio(flops, moved)
     bound = bound_of(intensity, moved, gpu.ridge_point)
-    attainable = np.where(bound == NO_BYTES, 0.0, np.minimum(peak, bandwidth * intensity))
+    attainable = np.minimum(peak, bandwidth * intensity)  # 0, like the intensity, where nothing is moved
     time = np.maximum(flops / (COMPUTE_EFFICIENCY * peak), moved / (BANDWIDTH_EFFICIENCY * bandwidth))
     # row after row: NumPy's sum adds a single point in another order than a grid, and the last bit would differ
     total_flops, total_bytes, total_time = (np.asarray(sum(part)) for part in (flops, moved, time))

@@ -215,6 +215,8 @@ def test_a_bias_is_counted_where_the_file_has_it(tmp_path):
     assert biased - plain == 32 * (4096 + 2 * 1024 + 4096)
     biased = model_from(tmp_path, LLAMA_3_1_8B | {"mlp_bias": True}).parameters
     assert biased - plain == 32 * (2 * 14336 + 4096)
+    # qwen2 has its q/k/v biases and no other, whatever the file says
+    assert model_from(tmp_path, QWEN2_5_7B | {"attention_bias": True}) == model_from(tmp_path, QWEN2_5_7B)
 
 
 def test_a_tied_table_counts_once():

@@ -19,7 +19,9 @@ from builder.errors import LessonError, LessonErrors, did_you_mean
 )
 def test_an_error_begins_with_its_place_as_far_as_it_is_known(place, text):
     """An error begins with path, line and column as far as they are known."""
-    assert str(LessonError("wrong", **place)) == text
+    error = LessonError("wrong", **place)
+    assert str(error) == text
+    assert error.place == text.removesuffix("wrong").removesuffix(": ")
 
 
 def test_a_hint_stands_on_a_line_of_its_own():

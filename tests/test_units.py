@@ -204,6 +204,13 @@ def test_no_quantity_is_ever_shown_in_scientific_notation(quantity, value):
     assert PLAIN.fullmatch(digits.removeprefix("< ")), digits
 
 
+def test_a_column_may_keep_its_unit_for_longer():
+    """A step of its own makes a quantity change units earlier or later than at 1,000."""
+    work = QUANTITIES["flops"]
+    assert [work.unit(value, step=5000)[1] for value in (4999e9, 5000e9)] == ["GFLOP", "TFLOP"]
+    assert [work.unit(value)[1] for value in (999e9, 1000e9)] == ["GFLOP", "TFLOP"]
+
+
 def test_binary_units_are_not_decimal_ones():
     """A GiB is 2^30 bytes, seven percent more than a GB."""
     assert (KIB, MIB, GIB, TIB) == (1024, 1024**2, 1024**3, 1024**4)
