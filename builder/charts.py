@@ -159,7 +159,7 @@ def _expected_marks(
         "roof": 1,
         "lanes": sum(max(xs) >= 1.05 * min(xs) for family, xs in reach.items() if family != "lm_head"),
         "dots": sum(row["x"] is not None for row in kernels),
-        "names": len(gpus) if text else 0,
+        "names": len(gpus) - 1 if text else 0,
         "labels": int(text and any(row["label"] and row["largest"] for row in kernels)),
     }
 
@@ -481,48 +481,6 @@ def _under_the_axis(colours: Mapping[str, str]) -> list[alt.Chart]:
     )
 
 
-def _roof_names(colours: Mapping[str, str]) -> list[alt.Chart]:
-    """Names at the right ends. Where two would stand on each other, the one that isn't chosen goes to its slope."""
-    chart = _rows("roofs").transform_filter(
-        f"size != 'strip' && datum.x == {X_HIGH} &&"
-        " (datum.arithmetic == 'bf16' || datum.gpu == gpu && arithmetic == 'fp8')"
-    )
-    chart = _calculate(
-        chart,
-        {
-            "chosen": "datum.gpu == gpu && datum.arithmetic == arithmetic",
-            "rank": "datum.chosen ? -2 : datum.gpu == gpu ? -1 : datum.ridge",
-            "near": f"!datum.chosen && abs({_py('datum.peak')} - {_py('chip[arithmetic]')}) < 11",
-        },
-    ).transform_window(
-        place="row_number()",
-        groupby=["peak"],
-        sort=[alt.SortField("rank", order="ascending")],
-        frame=[None, None],
-    )
-    on_slope = {
-        "end": "datum.place == 1 && !datum.near",
-        # left of its slope when the chosen roof is lower, else right of it, where there is more room
-        "before": "(datum.near || datum.peak == chip.bf16) && datum.peak / datum.ridge > chip.bandwidth",
-        "anchor": "datum.end ? datum.x : datum.ridge * (datum.before ? 0.62 : 0.82)",
-        "px": f"{_px('datum.anchor')} + (datum.end ? 6 : datum.before ? -5 : 9)",
-        "py": f"{_py('datum.end ? datum.peak : datum.peak * datum.anchor / datum.ridge')} + (datum.end ? 0 : "
-        "datum.before ? -4 : size == 'short' && chip[arithmetic] < datum.peak ? -11 : 7)",
-        "align": "datum.end || !datum.before ? 'left' : 'right'",
-        "text": "datum.rank == -1 ? 'BF16' : datum.label",
-        "colour": f"datum.chosen ? '{colours['ink']}' : '{colours['ink3']}'",
-    }
-    return _text(
-        _calculate(chart, on_slope),
-        "names",
-        colours["paper"],
-        x="px",
-        y="py",
-        align=_expr("datum.align"),
-        fontWeight=_expr("datum.chosen ? 'bold' : 'normal'"),
-    )
-
-
 # The largest dot and those on the slope are named right and below, on the roof the largest below and others above,
 # elementwise left. A second part stands beside the first, or below it. All in px.
 _LAID_OUT = {
@@ -538,9 +496,9 @@ _LAID_OUT = {
     " datum.largest && size != 'short' && datum.under + 24 < height))",
     "w": "datum.stacked ? max(datum.w1, datum.w2) : datum.w1 + (datum.sublabel == '' ? 0 : 8 + datum.w2)",
     "left": "datum.side == 'right' ? min(datum.beside, width + 38 - datum.w) :"
-    " datum.side == 'under' ? min(datum.px + 4, width + (size == 'short' ? 0 : 38) - datum.w) :"
+    " datum.side == 'under' ? min(datum.px + 4, width - datum.w) :"
     " datum.side == 'left' ? datum.px - 0.7 * datum.r - 6 - datum.w :"
-    " clamp(datum.side == 'below' && arithmetic == 'fp8' ? datum.px + 14 - datum.w : datum.px - datum.w / 2,"
+    " clamp(datum.side == 'below' && arithmetic == 'fp8' ? datum.px - datum.w : datum.px - datum.w / 2,"
     " 0, datum.limit - datum.w)",
     "y1": "datum.side == 'right' ? min(datum.under, height - 9) :"
     f" datum.side == 'below' ? max(datum.py + datum.r, {_py('chip.bf16')}) + 16 :"
@@ -559,6 +517,78 @@ def _touches(left: str, right: str, top: str, bottom: str) -> str:
     )
 
 
+def _free_of_kernels(chart: alt.Chart, key: str, always: str = "false") -> alt.Chart:
+    """The rows whose text touches neither a dot nor its name, and those that stay `always`.
+
+    Fields in px: `x_left`, `w_text`, and `y_text`, its middle; `key` names the field that tells the rows apart. Every
+    row is put beside every kernel, so the fields of a kernel overwrite those of the row that are called the same.
+    """
+    chart = _calculate(chart, {"limit": "width", "kernel": str(list(FILLS))}).transform_flatten(["kernel"])
+    fields = ["x", "y", "family", "share", "largest", "label", "sublabel"]
+    kernels = alt.LookupData(data=alt.NamedData(name="kernels"), key="kernel", fields=fields)
+    named = {field: f"isValid(datum.{field}) ? datum.{field} : ''" for field in ("label", "sublabel")}
+    chart = _calculate(chart.transform_lookup(lookup="kernel", from_=kernels), {**named, **_PLACED, **_LAID_OUT})
+    box = _touches("datum.x_left", "datum.x_left + datum.w_text", "datum.y_text - 6", "datum.y_text + 6")
+    dot = (
+        "abs(datum.y_text - datum.py) < datum.r + 10 && datum.px + datum.r > datum.x_left - 6 &&"
+        " datum.px - datum.r < datum.x_left + datum.w_text + 6"
+    )
+    return (
+        chart.transform_calculate("hit", f"isValid(datum.x) && ({dot} || {box}) ? 1 : 0")
+        .transform_joinaggregate(hits="max(hit)", groupby=[key])
+        .transform_filter(f"(datum.hits == 0 || {always}) && datum.kernel == '{next(iter(FILLS))}'")
+    )
+
+
+def _named_roofs() -> alt.Chart:
+    """A row for every roof in sight; `end`: its name stands at the right end, not on its slope.
+
+    Where two would stand on each other at the right, the chosen one does, else the one with the lower ridge.
+    """
+    chart = _rows("roofs").transform_filter(
+        f"size != 'strip' && datum.x == {X_HIGH} &&"
+        " (datum.arithmetic == 'bf16' || datum.gpu == gpu && arithmetic == 'fp8')"
+    )
+    rank = {
+        "chosen": "datum.gpu == gpu && datum.arithmetic == arithmetic",
+        "rank": "datum.chosen ? -2 : datum.gpu == gpu ? -1 : datum.ridge",
+        "near": f"!datum.chosen && abs({_py('datum.peak')} - {_py('chip[arithmetic]')}) < 11",
+    }
+    chart = _calculate(chart, rank).transform_window(
+        place="row_number()",
+        groupby=["peak"],
+        sort=[alt.SortField("rank", order="ascending")],
+        frame=[None, None],
+    )
+    return chart.transform_calculate("end", "datum.place == 1 && !datum.near")
+
+
+def _roof_names(colours: Mapping[str, str]) -> list[alt.Chart]:
+    """Names of the roofs. One on a slope gives way to the dots and their names."""
+    place = {
+        # left of its slope when the chosen roof is lower, else right of it, where there is more room
+        "before": "(datum.near || datum.peak == chip.bf16) && datum.peak / datum.ridge > chip.bandwidth",
+        "anchor": "datum.end ? datum.x : datum.ridge * (datum.before ? 0.62 : 0.82)",
+        "x_text": f"{_px('datum.anchor')} + (datum.end ? 6 : datum.before ? -5 : 9)",
+        "y_text": f"{_py('datum.end ? datum.peak : datum.peak * datum.anchor / datum.ridge')} + (datum.end ? 0 : "
+        "datum.before ? -4 : size == 'short' && chip[arithmetic] < datum.peak ? -11 : 7)",
+        "align": "datum.end || !datum.before ? 'left' : 'right'",
+        "text": "datum.rank == -1 ? 'BF16' : datum.label",
+        "w_text": f"{_em('datum.text')} * 12",
+        "x_left": "datum.x_text - (datum.align == 'right' ? datum.w_text : 0)",
+        "colour": f"datum.chosen ? '{colours['ink']}' : '{colours['ink3']}'",
+    }
+    return _text(
+        _free_of_kernels(_calculate(_named_roofs(), place), "text", always="datum.end"),
+        "names",
+        colours["paper"],
+        x="x_text",
+        y="y_text",
+        align=_expr("datum.align"),
+        fontWeight=_expr("datum.chosen ? 'bold' : 'normal'"),
+    )
+
+
 def _trail_ends(colours: Mapping[str, str]) -> list[alt.Chart]:
     """What the ends of the trail of the matmuls stand for. An end that would touch a dot or its name is dropped."""
     ends = (
@@ -572,30 +602,13 @@ def _trail_ends(colours: Mapping[str, str]) -> list[alt.Chart]:
     place = {
         "above": f"datum.tokens == datum.last && {_BESIDE['roofed']}",
         "text": "format(datum.tokens, ',') + (datum.tokens == 1 ? ' token' : ' tokens')",
-        "width": f"{_em('datum.text')} * 12",
-        "x_text": f"{_px('datum.x')} + (datum.above ? -datum.width / 2 : 12)",
+        "w_text": f"{_em('datum.text')} * 12",
+        "x_left": f"{_px('datum.x')} + (datum.above ? -datum.w_text / 2 : 12)",
         "y_text": f"datum.above ? {_py('datum.y')} - 18 : min({_py('datum.y')} + 13, height - 9)",
-        "limit": "width",
         "colour": f"'{colours['ink3']}'",
-        "kernel": str(list(FILLS)),
     }
-    # every end beside every kernel
-    ends = _calculate(ends, place).transform_flatten(["kernel"])
-    fields = ["x", "y", "family", "share", "largest", "label", "sublabel"]
-    kernels = alt.LookupData(data=alt.NamedData(name="kernels"), key="kernel", fields=fields)
-    named = {field: f"isValid(datum.{field}) ? datum.{field} : ''" for field in ("label", "sublabel")}
-    ends = _calculate(ends.transform_lookup(lookup="kernel", from_=kernels), {**named, **_PLACED, **_LAID_OUT})
-    box = _touches("datum.x_text", "datum.x_text + datum.width", "datum.y_text - 6", "datum.y_text + 6")
-    dot = (
-        "abs(datum.y_text - datum.py) < datum.r + 10 && datum.px + datum.r > datum.x_text - 6 &&"
-        " datum.px - datum.r < datum.x_text + datum.width + 6"
-    )
-    ends = (
-        ends.transform_calculate("hit", f"isValid(datum.x) && ({dot} || {box}) ? 1 : 0")
-        .transform_joinaggregate(hits="max(hit)", groupby=["tokens"])
-        .transform_filter("datum.hits == 0 && datum.kernel == 'attention'")
-    )
-    return _text(ends, "ends", colours["paper"], x="x_text", y="y_text", align="left")
+    ends = _free_of_kernels(_calculate(ends, place), "text")
+    return _text(ends, "ends", colours["paper"], x="x_left", y="y_text", align="left")
 
 
 def _labels(colours: Mapping[str, str]) -> list[alt.Chart]:

@@ -269,3 +269,10 @@ def test_with_fp8_arithmetic_the_name_of_attention_stays_under_its_own_roof() ->
     lower_roof = 249 * (1 - 2.99520 / 3.69897)
     assert heights["attention 3.4 %"] > lower_roof + 10
     assert heights["gate 21 %"] > lower_roof + 10
+
+
+def test_the_name_of_a_slope_gives_way_to_a_dot() -> None:
+    """H200 is named on its slope beside the H100; with a dot there, it isn't named at all."""
+    there = [dot("gate_proj", 160.0, 0.9, largest=True, label="gate 90 %")]
+    assert "H200" not in words(drawn(there), "names")
+    assert "H100" in words(drawn(there), "names")
