@@ -88,8 +88,9 @@ def cost(rows: Sequence[Kernel], gpu: Gpu, tokens: Any) -> Pass:
     the bandwidth. The pass is the sum of its rows, nothing overlaps. throughput: new tokens per second.
     """
     shape = np.broadcast_shapes(*(np.shape(part) for row in rows for part in (row.flops, row.bytes_moved)))
-    flops = np.stack([np.broadcast_to(np.asarray(row.flops, dtype=float), shape) for row in rows])
-    moved = np.stack([np.broadcast_to(np.asarray(row.bytes_moved, dtype=float), shape) for row in rows])
+    flops, moved = np.empty((2, len(rows), *shape))
+    for index, row in enumerate(rows):
+        flops[index], moved[index] = row.flops, row.bytes_moved
     peak, bandwidth = gpu.peak_flops, gpu.hbm_bandwidth
     intensity = ratio(flops, moved)
     bound = bound_of(intensity, moved, gpu.ridge_point)
