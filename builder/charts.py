@@ -127,10 +127,10 @@ def roofline(
         *_lanes(colours),
         *_chosen_roofs(colours),
         *_dots(colours),
-        *_under_the_axis(colours),
-        *_roof_names(colours),
-        *_trail_ends(colours),
-        *_labels(colours),
+        _under_the_axis(colours),
+        _roof_names(colours),
+        _trail_ends(colours),
+        _labels(colours),
     ]
     chart = alt.layer(
         *layers,
@@ -149,7 +149,7 @@ def roofline(
 def _expected_marks(
     gpus: Sequence[Gpu], kernels: Sequence[Kernel], trails: Sequence[TrailPoint], size: Size
 ) -> dict[str, int]:
-    """The marks a layer shows at least, by its name."""
+    """The marks a layer shows at least, by its name; a word counts twice, with its halo."""
     reach: dict[str, list[float]] = {}
     for row in trails:
         reach.setdefault(row["family"], []).append(row["x"])
@@ -159,8 +159,8 @@ def _expected_marks(
         "roof": 1,
         "lanes": sum(max(xs) >= 1.05 * min(xs) for family, xs in reach.items() if family != "lm_head"),
         "dots": sum(row["x"] is not None for row in kernels),
-        "names": len(gpus) - 1 if text else 0,
-        "labels": int(text and any(row["label"] and row["largest"] for row in kernels)),
+        "names": 2 * (len(gpus) - 1) if text else 0,
+        "labels": 2 if text and any(row["label"] and row["largest"] for row in kernels) else 0,
     }
 
 
@@ -442,18 +442,23 @@ def _dots(colours: Mapping[str, str]) -> list[alt.Chart]:
 # Words. Every one stands on a halo of paper, 4 px wide.
 
 
-def _text(chart: alt.Chart, name: str, halo: str | None, *, x: str, y: str, **mark: Any) -> list[alt.Chart]:
-    """A text in its colour (field `colour`), at `x` and `y` px, over the same text stroked with paper."""
+def _text(chart: alt.Chart, name: str, halo: str | None, *, x: str, y: str, **mark: Any) -> alt.Chart:
+    """A text in its colour (field `colour`), at `x` and `y` px; with a halo every row is drawn twice, paper first."""
     base: dict[str, Any] = {"font": FONT, "fontSize": 12, "baseline": "middle", **mark}
-    place = {**_at(x, y), "text": alt.Text("text:N")}
-    words = chart.properties(name=name).mark_text(**base).encode(**place, fill=_colour("colour", alt.Fill))
-    if halo is None:
-        return [words]
-    under = {**base, "fill": halo, "stroke": halo, "strokeWidth": 4, "strokeJoin": "round"}
-    return [chart.properties(name=f"{name}_halo").mark_text(**under).encode(**place), words]
+    if halo is not None:
+        chart = chart.transform_calculate("halo", "[true, false]").transform_flatten(["halo"])
+        chart = chart.transform_calculate("colour", f"datum.halo ? '{halo}' : datum.colour")
+        outline = _expr(f"datum.halo ? '{halo}' : null")
+        base |= {"stroke": outline, "strokeWidth": _expr("datum.halo ? 4 : 1"), "strokeJoin": "round"}
+    drawn: alt.Chart = (
+        chart.properties(name=name)
+        .mark_text(**base)
+        .encode(**_at(x, y), text=alt.Text("text:N"), fill=_colour("colour", alt.Fill))
+    )
+    return drawn
 
 
-def _under_the_axis(colours: Mapping[str, str]) -> list[alt.Chart]:
+def _under_the_axis(colours: Mapping[str, str]) -> alt.Chart:
     """The title of the axis, and the name of the ridge between its two sides."""
     chart = _rows("ridges").transform_filter("size != 'strip' && datum.gpu == gpu && datum.arithmetic == arithmetic")
     words = {
@@ -484,7 +489,7 @@ def _under_the_axis(colours: Mapping[str, str]) -> list[alt.Chart]:
 # The largest dot and those on the slope are named right and below, on the roof the largest below and others above,
 # elementwise left. A second part stands beside the first, or below it. All in px.
 _LAID_OUT = {
-    "w1": f"{_em('datum.label')} * (datum.largest ? 15 : 12)",
+    "w1": f"{_em('datum.label')} * (datum.largest ? 15.3 : 12)",
     "w2": f"{_em('datum.sublabel')} * 12",
     # with FP8 arithmetic attention stays under the lower roof, its name too
     "side": "datum.roofed ? (datum.largest ? 'below' : datum.y * 1.001 < chip[arithmetic] ? 'under' : 'above') :"
@@ -563,7 +568,7 @@ def _named_roofs() -> alt.Chart:
     return chart.transform_calculate("end", "datum.place == 1 && !datum.near")
 
 
-def _roof_names(colours: Mapping[str, str]) -> list[alt.Chart]:
+def _roof_names(colours: Mapping[str, str]) -> alt.Chart:
     """Names of the roofs. One on a slope gives way to the dots and their names."""
     place = {
         # left of its slope when the chosen roof is lower, else right of it, where there is more room
@@ -589,7 +594,7 @@ def _roof_names(colours: Mapping[str, str]) -> list[alt.Chart]:
     )
 
 
-def _trail_ends(colours: Mapping[str, str]) -> list[alt.Chart]:
+def _trail_ends(colours: Mapping[str, str]) -> alt.Chart:
     """What the ends of the trail of the matmuls stand for. An end that would touch a dot or its name is dropped."""
     ends = (
         _rows("trails")
@@ -611,7 +616,7 @@ def _trail_ends(colours: Mapping[str, str]) -> list[alt.Chart]:
     return _text(ends, "ends", colours["paper"], x="x_left", y="y_text", align="left")
 
 
-def _labels(colours: Mapping[str, str]) -> list[alt.Chart]:
+def _labels(colours: Mapping[str, str]) -> alt.Chart:
     """Names of the dots in two parts. One that would touch the name of a larger dot is dropped."""
     chart = _placed("labels").transform_filter(
         "datum.label != '' && size != 'strip' && !(size == 'phone' && datum.family == 'elementwise' &&"
