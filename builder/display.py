@@ -5,6 +5,7 @@ Text is made here once, in Python, through the table of units.py. The browser pr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -83,7 +84,16 @@ def share_code(share: float) -> int:
     Every rounding that a share is shown with has its edges on these bins, so SHARE_TEXTS and ROUGH_TEXTS[code] are
     exactly what formatting the share itself would give.
     """
-    return 0 if share <= 0 else 1 + min(int(share * 2000 + 1e-9), 2000)
+    if share <= 0:
+        return 0
+    bins = share * 2000
+    code = 1 + min(int(bins), 2000)
+    if abs(bins - round(bins)) < 1e-6:
+        # on an edge, the bin is the one on whose side formatting rounds
+        texts = _SHARE_TEXT(share), rough_percent(share)
+        beside = (near for near in (code, code - 1, code + 1) if 0 < near < len(SHARE_TEXTS))
+        return next((near for near in beside if (SHARE_TEXTS[near], ROUGH_TEXTS[near]) == texts), code)
+    return code
 
 
 def _middle(code: int) -> float:
@@ -92,12 +102,16 @@ def _middle(code: int) -> float:
 
 def rough_percent(share: float) -> str:
     """A share as a sentence says it: '83 %', '7.4 %', '< 0.1 %'."""
-    if share < 0.0005:
-        return "<\u00a00.1\u00a0%" if share > 0 else "0\u00a0%"
-    return f"{share * 100:.0f}\u00a0%" if share >= 0.0995 else f"{share * 100:.1f}\u00a0%"
+    digits = _SHARE_TEXT(share)
+    if digits[0] == "<":
+        digits = digits.replace(" ", "\u00a0")
+    elif len(digits) > 3:  # from '10.0' on
+        digits = whole(share / 0.01)
+    return f"{digits}\u00a0%"
 
 
-SHARE_TEXTS = tuple(cell("share", 0.01)(_middle(code)) for code in range(2002))
+_SHARE_TEXT = cell("share", 0.01)
+SHARE_TEXTS = tuple(_SHARE_TEXT(_middle(code)) for code in range(2002))
 ROUGH_TEXTS = tuple(rough_percent(_middle(code)) for code in range(2002))
 
 
@@ -140,6 +154,7 @@ def gpu_texts(gpu: Gpu) -> dict[str, str]:
     """What the page says of a GPU wherever the point lies."""
     return {
         "gpu.label": gpu.label,
+        "gpu.one": article(gpu.label),
         "gpu.memory": one_decimal(gpu.memory_bytes / GIB),
         "gpu.ridge": whole(gpu.ridge_point),
         "gpu.peak": significant(gpu.peak_flops / 1e12),
@@ -152,18 +167,14 @@ def gpu_texts(gpu: Gpu) -> dict[str, str]:
 
 
 def fill(template: str, text_of: Callable[[str], str]) -> str:
-    """A template with its slots filled; text_of: name of a column → its text, itself perhaps a template."""
-    while "{" in template:
-        before, _, rest = template.partition("{")
-        name, _, after = rest.partition("}")
-        template = f"{before}{text_of(name)}{after}"
-    return template
+    """A template with its slots filled; text_of: name of a column → its text, taken as it is."""
+    return re.sub(r"\{([^}]+)\}", lambda slot: text_of(slot[1]), template)
 
 
 def _binding(at: Position) -> tuple[str, str]:
     """(what binds and which kernel, the same with how far from the ridge): the two lengths of the verdict."""
-    ridge, attention = whole(at.gpu.ridge_point), at.share["attention"]
-    needs = f"this {at.gpu.label} needs {ridge}."
+    ridge, attention = "{gpu.ridge}", at.share["attention"]
+    needs = f"this {{gpu.label}} needs {ridge}."
     if attention >= 0.5:
         over = "over the cache" if at.phase == "decode" else "over the prompt"
         head = f"attention {over} takes {{attention.rough}} of the pass."
@@ -184,7 +195,7 @@ def _binding(at: Position) -> tuple[str, str]:
         return f"Memory-bound: {head}", f"Memory-bound: {head} {far}"
     run = "the matmuls run at {gate_proj.arithmetic_intensity} FLOPs a byte"
     if at.bound["gate_proj"] == RIDGE:
-        far = f"From {ridge} on this {at.gpu.label} waits for arithmetic alone."
+        far = f"From {ridge} on this {{gpu.label}} waits for arithmetic alone."
         return f"At the ridge: {run}.", f"At the ridge: {run}. {far}"
     on_slope = "attention" if at.bound["attention"] == MEMORY else "elementwise"
     far = f"{on_slope.capitalize()} stays on the slope, {{{on_slope}.rough}} of the pass."
@@ -193,12 +204,11 @@ def _binding(at: Position) -> tuple[str, str]:
 
 def _memory_warning(at: Position) -> str:
     """What to say of memory where the point doesn't simply fit; empty where it does."""
-    has = one_decimal(at.gpu.memory_bytes / GIB)
     if at.fit == "fits":
         return ""
     if at.fit == "tight":
-        return f"Tight: {{resident}} of {has} GiB leaves no room for a runtime."
-    warning = f"It does not fit: needs {{resident}} GiB; {article(at.gpu.label)} has {has}."
+        return "Tight: {resident} of {gpu.memory} GiB leaves no room for a runtime."
+    warning = "It does not fit: needs {resident} GiB; {gpu.one} has {gpu.memory}."
     if at.phase == "decode":
         warning += " A batch of {largest_batch} would." if at.largest_batch else " Not one would."
     return warning

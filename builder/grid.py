@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.catalog import Gpu, Model, load_gpus, load_models, read_toml
-from builder.errors import did_you_mean
+from builder.errors import LessonError, LessonErrors, did_you_mean
 from builder.ledger import ATTENTIONS, MOST_TOKENS, PHASES, Point
 from builder.units import KV_DTYPES, WEIGHT_DTYPES
 
@@ -20,6 +20,15 @@ AXES = ("phase", "tokens", "context", "gpu", "weights", "kv", "attention")
 SHARD_AXES = ("gpu", "weights", "kv", "attention")  # one file for each combination
 POSITION_AXES = ("phase", "context", "tokens")  # the axes of the arrays in it, in this order
 BUDGETS = ("shard", "before_the_bench_answers")
+_EXAMPLES = {
+    "phase": '"decode"',
+    "tokens": "64",
+    "context": "8192",
+    "gpu": '"h100"',
+    "weights": '"bf16"',
+    "kv": '"bf16"',
+    "attention": '"gqa"',
+}
 
 
 @dataclass(frozen=True)
@@ -56,93 +65,143 @@ class Grid:
         return each * sum(1 for _ in self.shard_points())
 
 
+def _brief(value: Any) -> str:
+    return json.dumps(value, default=str)[:40]
+
+
 def _axis_problem(axis: str, value: Any, known: Sequence[str]) -> str | None:
     if axis in ("tokens", "context"):
         least = 1 if axis == "tokens" else 0
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST_TOKENS:
-            return f"must be a whole number from {least} to {MOST_TOKENS:,}, not {json.dumps(value, default=str)[:40]}"
+            return f"must be a whole number from {least} to {MOST_TOKENS:,}, not {_brief(value)}"
     elif not isinstance(value, str) or value not in known:
-        return f"is none of its values: {json.dumps(value, default=str)[:40]}"
+        return f"is none of its values: {_brief(value)}"
     return None
+
+
+def _data_files(root: Path) -> tuple[dict[str, Model], dict[str, Gpu], list[LessonError]]:
+    """The models, the GPUs, and what is wrong in their files."""
+    models: dict[str, Model] = {}
+    gpus: dict[str, Gpu] = {}
+    errors: list[LessonError] = []
+    try:
+        models = load_models(root)
+    except LessonErrors as problems:
+        errors += problems.errors
+    try:
+        gpus = load_gpus(root)
+    except LessonErrors as problems:
+        errors += problems.errors
+    return models, gpus, errors
+
+
+def _stems(root: Path, pattern: str) -> tuple[str, ...]:
+    """What grid.toml may name: the stems of the data files, broken ones too, which have errors of their own."""
+    return tuple(path.stem for path in sorted((root / "content").glob(pattern)))
 
 
 def load_grid(root: Path) -> Grid:
     """The Grid of root/content: grid.toml with the models and GPUs that it names.
 
-    Raises LessonErrors with everything that is wrong in grid.toml, or in the data files.
+    Raises LessonErrors with everything that is wrong in grid.toml and in the data files.
     """
-    models, gpus = load_models(root), load_gpus(root)
-    file = read_toml(root / GRID_FILE, GRID_FILE)
+    models, gpus, errors = _data_files(root)
+    try:
+        file = read_toml(root / GRID_FILE, GRID_FILE)
+    except LessonErrors as problems:
+        raise LessonErrors([*errors, *problems.errors]) from None
     data = file.data
+    tables = ("axes", "defaults", "budget")
     for key in data:
-        if key not in ("model", "defaults", "axes", "budget"):
-            hint = did_you_mean(key, ("model", "defaults", "axes", "budget"))
-            file.wrong(f"unknown key '{key}'", key, hint=hint)
-    name = data.get("model")
-    if name not in models:
-        hint = did_you_mean(str(name), models)
-        file.wrong(f"model {json.dumps(name, default=str)[:60]} is not in content/models", "model", hint=hint)
+        if key not in ("model", *tables):
+            file.wrong(f"unknown key '{key}'", key, hint=did_you_mean(key, ("model", *tables)))
+    name, names = data.get("model"), _stems(root, "models/*.json")
+    if name is None:
+        file.wrong(
+            "'model' is missing", hint=f'name a file of content/models, such as model = "{next(iter(names), "")}"'
+        )
+    elif not isinstance(name, str) or name not in names:
+        file.wrong(f"model {_brief(name)} is not in content/models", "model", hint=did_you_mean(str(name), names))
+    for key in tables:
+        if not isinstance(data.get(key), dict):
+            what = "is missing" if key not in data else "must be a table"
+            file.wrong(f"[{key}] {what}", key, hint=f"begin it with a line [{key}], its keys below")
+    axes, defaults, budget = (dict(data[key]) if isinstance(data.get(key), dict) else {} for key in tables)
+    for table, keys in (("axes", AXES), ("defaults", AXES), ("budget", BUDGETS)):
+        _check_keys(file, table, keys)
     known: dict[str, Sequence[str]] = {
         "phase": PHASES,
-        "gpu": tuple(gpus),
+        "gpu": _stems(root, "gpus/*.toml"),
         "weights": WEIGHT_DTYPES,
         "kv": KV_DTYPES,
         "attention": ATTENTIONS,
-        "tokens": (),
-        "context": (),
     }
-    tables = {key: data.get(key) for key in ("axes", "defaults", "budget")}
-    for key, table in tables.items():
-        if not isinstance(table, dict):
-            file.wrong(f"the table [{key}] is missing", key)
-            tables[key] = {}
-    axes, defaults, budget = (dict(tables[key] or {}) for key in ("axes", "defaults", "budget"))
-    for table_name, table, names in (("axes", axes, AXES), ("defaults", defaults, AXES), ("budget", budget, BUDGETS)):
-        for key in table:
-            if key not in names:
-                file.wrong(f"unknown key '{table_name}.{key}'", table_name, key, hint=did_you_mean(key, names))
-        for key in names:
-            if key not in table:
-                file.wrong(f"'{table_name}.{key}' is missing", table_name)
     for axis in AXES:
-        _check_axis(file, axis, axes.get(axis), defaults.get(axis), known[axis])
+        _check_axis(file, axis, axes.get(axis), defaults.get(axis), known.get(axis, ()))
     for key in BUDGETS:
         size = budget.get(key, 1)
         if isinstance(size, bool) or not isinstance(size, int) or size <= 0:
-            file.wrong(f"'budget.{key}' must be a positive number of bytes", "budget", key)
+            message = f"'budget.{key}' must be a positive number of bytes, not {_brief(size)}"
+            file.wrong(message, "budget", key, hint="a whole number without quotes, such as 20480")
+    _check_decode(file, axes, defaults)
+    file.errors += errors
     file.finish()
-    grid = Grid(
+    return Grid(
         model=models[str(name)],
         gpus={gpu: gpus[gpu] for gpu in axes["gpu"]},
         axes={axis: tuple(axes[axis]) for axis in AXES},
         defaults=Point(**{axis: defaults[axis] for axis in AXES}),
         budget=budget,
     )
-    if not grid.exists(grid.defaults):
-        file.wrong("the default point is a decode without context", "defaults", "context", hint="128 or more")
-    if "decode" in axes["phase"] and not any(axes["context"]):
-        file.wrong("decode needs a context above 0 on the axis", "axes", "context")
-    file.finish()
-    return grid
+
+
+def _check_keys(file: Any, table: str, keys: Sequence[str]) -> None:
+    """Note the unknown and the missing keys of one table."""
+    found = file.data.get(table)
+    if not isinstance(found, dict):
+        return  # said already
+    for key in found:
+        if key not in keys:
+            file.wrong(f"unknown key '{table}.{key}'", table, key, hint=did_you_mean(key, keys))
+    for key in keys:
+        if key not in found:
+            file.wrong(f"'{table}.{key}' is missing", table, hint=f"add a line {key} = … below [{table}]")
 
 
 def _check_axis(file: Any, axis: str, values: Any, default: Any, known: Sequence[str]) -> None:
     """Note what is wrong with one axis and with the default on it."""
-    if values is None or default is None:
+    if values is None:
         return  # said already
     if not isinstance(values, list) or not values:
-        file.wrong(f"'axes.{axis}' must be a list of positions", "axes", axis)
+        file.wrong(
+            f"'axes.{axis}' must be a list of positions", "axes", axis, hint=f"such as {axis} = [{_EXAMPLES[axis]}]"
+        )
         return
     for value in values:
         problem = _axis_problem(axis, value, known)
         if problem:
-            hint = did_you_mean(value, known) if isinstance(value, str) else None
+            hint = did_you_mean(value, known) if isinstance(value, str) and known else f"such as {_EXAMPLES[axis]}"
             file.wrong(f"'axes.{axis}' {problem}", "axes", axis, hint=hint)
             return
     if len(set(values)) != len(values):
-        file.wrong(f"'axes.{axis}' has a position twice", "axes", axis)
+        twice = next(value for value in values if values.count(value) > 1)
+        file.wrong(f"'axes.{axis}' has {_brief(twice)} twice", "axes", axis, hint="keep one of the two")
     if axis in ("tokens", "context") and values != sorted(values):
-        file.wrong(f"'axes.{axis}' must rise, so that a slider does", "axes", axis)
-    if default not in values:
-        hint = did_you_mean(str(default), [str(value) for value in values])
-        file.wrong(f"the default {axis} {default} is not a position of its axis", "defaults", axis, hint=hint)
+        hint = "put its positions in order, the smallest first"
+        file.wrong(f"'axes.{axis}' must rise, so that a slider does", "axes", axis, hint=hint)
+    # not `in` alone: True and 1.0 are in [1], and no count of tokens
+    if default is not None and not any(default == value and type(default) is type(value) for value in values):
+        close = did_you_mean(default, values) if isinstance(default, str) and isinstance(values[0], str) else None
+        message = f"the default {axis} {_brief(default)} is not a position of its axis"
+        file.wrong(message, "defaults", axis, hint=close or f"take one of axes.{axis}, or add it there")
+
+
+def _check_decode(file: Any, axes: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Note where decode is to stand without context."""
+    # counts alone: what is none has been said
+    if defaults.get("phase") == "decode" and defaults.get("context") == 0:
+        hint = "decode needs 1 or more: a new token reads its own cache entry"
+        file.wrong("the default point is a decode without context", "defaults", "context", hint=hint)
+    if axes.get("context") == [0] and isinstance(axes.get("phase"), list) and "decode" in axes["phase"]:
+        hint = "add a context, such as 128, or take decode off axes.phase"
+        file.wrong("decode needs a context above 0 on the axis", "axes", "context", hint=hint)
