@@ -200,8 +200,9 @@ def shard(grid: Grid, choice: Point) -> dict[str, Any]:
 
 
 def shard_text(document: Mapping[str, Any]) -> str:
-    """A shard as compact JSON text, in ASCII, safe inside a script element."""
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+    """A shard as compact JSON text on one line, safe inside a script element. ValueError for NaN and Infinity."""
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def look_up(document: Mapping[str, Any], grid: Grid, point: Point, column: str) -> str:
