@@ -452,6 +452,15 @@ class Gpu:
         """Dense FP8 FLOP/s."""
         return self.fp8.value if self.fp8 else None
 
+    def peak(self, math: str) -> float:
+        """Dense FLOP/s of arithmetic in bf16 or fp8. Raises LessonError where the tensor cores don't know it."""
+        if math == "bf16":
+            return self.peak_flops
+        if self.fp8 is None:
+            hint = "weights=fp8 reads FP8 and multiplies in BF16"
+            raise LessonError(f"the {self.label} can't multiply in FP8: {self.no_fp8}", hint=hint)
+        return self.fp8.value
+
     @property
     def hbm_bandwidth(self) -> float:
         """byte/s."""

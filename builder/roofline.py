@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from builder.assumptions import DEFAULT, Assumptions
 from builder.catalog import Gpu, Model
-from builder.ledger import Kernel, Point
+from builder.ledger import Kernel, Point, head_storage, storage
 from builder.units import DTYPE_BITS
 
 # What a good kernel reaches. Large BF16 matmuls run at about 80 % of the quoted peak on an H100, power-limited ones
@@ -69,7 +70,7 @@ def ratio(top: Any, bottom: Any) -> Array:
     return quotient
 
 
-def bound_of(arithmetic_intensity: Any, bytes_moved: Any, ridge_point: float) -> Array:
+def bound_of(arithmetic_intensity: Any, bytes_moved: Any, ridge_point: Any) -> Array:
     """MEMORY below the intensity where a row's two times are equal, COMPUTE from the ridge on, RIDGE between.
 
     The times flip a little below the ridge (H100: 277 of 295), since arithmetic reaches a smaller fraction of its peak
@@ -81,23 +82,36 @@ def bound_of(arithmetic_intensity: Any, bytes_moved: Any, ridge_point: float) ->
     return np.where(np.asarray(bytes_moved) > 0, bound, NO_BYTES)
 
 
-def cost(rows: Sequence[Kernel], gpu: Gpu, tokens: Any) -> Pass:
+def peak_of_pass(rows: Sequence[Kernel], gpu: Gpu, assumptions: Assumptions = DEFAULT) -> float:
+    """The peak that a pass is held against, FLOP/s: of the widest arithmetic in it. Raises LessonError without FP8."""
+    return max(gpu.peak(row.math) for row in rows) * assumptions.peak_scale
+
+
+def cost(rows: Sequence[Kernel], gpu: Gpu, tokens: Any, assumptions: Assumptions = DEFAULT) -> Pass:
     """Rows of one pass (scalars, or arrays of shapes that broadcast) on one GPU → Pass.
 
     A row's time is the longer of its two: FLOPs at COMPUTE_EFFICIENCY of the peak, bytes at BANDWIDTH_EFFICIENCY of
-    the bandwidth. The pass is the sum of its rows, nothing overlaps. throughput: new tokens per second.
+    the bandwidth; and its launch gaps. The pass is the sum of its rows, nothing overlaps, unless overlap is perfect.
+    throughput: new tokens per second. Raises LessonError where rows need FP8 arithmetic that the GPU hasn't.
     """
     shape = np.broadcast_shapes(*(np.shape(part) for row in rows for part in (row.flops, row.bytes_moved)))
     flops, moved = np.empty((2, len(rows), *shape))
     for index, row in enumerate(rows):
         flops[index], moved[index] = row.flops, row.bytes_moved
-    peak, bandwidth = gpu.peak_flops, gpu.hbm_bandwidth
+    column = (len(rows), *(1,) * len(shape))  # a number a row, to broadcast over the points
+    peak = np.reshape([gpu.peak(row.math) * assumptions.peak_scale for row in rows], column)
+    gaps = np.reshape([row.launches * assumptions.launch_gap for row in rows], column)
+    bandwidth = gpu.hbm_bandwidth * assumptions.bandwidth_scale
     intensity = ratio(flops, moved)
-    bound = bound_of(intensity, moved, gpu.ridge_point)
+    bound = bound_of(intensity, moved, peak / bandwidth)
     attainable = np.minimum(peak, bandwidth * intensity)  # 0, like the intensity, where nothing is moved
-    time = np.maximum(flops / (COMPUTE_EFFICIENCY * peak), moved / (BANDWIDTH_EFFICIENCY * bandwidth))
+    computing, moving = flops / (COMPUTE_EFFICIENCY * peak), moved / (BANDWIDTH_EFFICIENCY * bandwidth)
+    time = np.maximum(computing, moving) + gaps
     # row after row: NumPy's sum adds a single point in another order than a grid, and the last bit would differ
     total_flops, total_bytes, total_time = (np.asarray(sum(part)) for part in (flops, moved, time))
+    share = ratio(time, total_time)
+    if assumptions.overlap == "perfect":
+        total_time = np.maximum(sum(computing), sum(moving)) + gaps.sum()
     return Pass(
         kernels=tuple(row.name for row in rows),
         flops=flops,
@@ -106,23 +120,25 @@ def cost(rows: Sequence[Kernel], gpu: Gpu, tokens: Any) -> Pass:
         bound=bound,
         attainable_flops=attainable,
         time=time,
-        share=ratio(time, total_time),
+        share=share,
         total_flops=total_flops,
         total_bytes=total_bytes,
         total_intensity=ratio(total_flops, total_bytes),
         total_time=total_time,
         throughput=ratio(tokens, total_time),
-        peak_share=ratio(total_flops, total_time * peak),
+        peak_share=ratio(total_flops, total_time * peak_of_pass(rows, gpu, assumptions)),
     )
 
 
-def weight_bytes(model: Model, weights: str) -> float:
-    """Bytes of all weights in memory: the streamed ones in their dtype, the rest in BF16.
+def weight_bytes(model: Model, weights: str, assumptions: Assumptions = DEFAULT) -> float:
+    """Bytes of all weights in memory: the streamed ones as they are stored, the rest in BF16.
 
     A tied table is the LM head: streamed, and there once.
     """
+    head = model.embedding_parameters * head_storage(weights, assumptions).weight_bits
+    layers = (model.streamed_parameters - model.embedding_parameters) * storage(weights, assumptions).weight_bits
     resident_only = model.small_parameters + (0 if model.tied else model.embedding_parameters)
-    return model.streamed_parameters * DTYPE_BITS[weights] / 8 + resident_only * DTYPE_BITS["bf16"] / 8
+    return (head + layers + resident_only * DTYPE_BITS["bf16"]) / 8
 
 
 def cache_bytes_per_token(model: Model, kv: str) -> float:
@@ -130,11 +146,11 @@ def cache_bytes_per_token(model: Model, kv: str) -> float:
     return 2 * model.layers * model.kv_width * DTYPE_BITS[kv] / 8
 
 
-def resident_bytes(model: Model, point: Point) -> Any:
+def resident_bytes(model: Model, point: Point, assumptions: Assumptions = DEFAULT) -> Any:
     """Bytes that must be in memory after the pass: weights and the cache of all sequences."""
     model = model.with_attention(point.attention)
     cached = point.tokens * point.context if point.phase == "decode" else point.context + point.tokens
-    return weight_bytes(model, point.weights) + cache_bytes_per_token(model, point.kv) * cached
+    return weight_bytes(model, point.weights, assumptions) + cache_bytes_per_token(model, point.kv) * cached
 
 
 def fits(resident: Any, gpu: Gpu) -> Array:
@@ -143,12 +159,12 @@ def fits(resident: Any, gpu: Gpu) -> Array:
     return np.where(resident <= USABLE_MEMORY * gpu.memory_bytes, 0, np.where(resident <= gpu.memory_bytes, 1, 2))
 
 
-def largest_batch(model: Model, point: Point, gpu: Gpu) -> Any:
+def largest_batch(model: Model, point: Point, gpu: Gpu, assumptions: Assumptions = DEFAULT) -> Any:
     """How many sequences of point.context tokens fit beside the weights; 0 where the weights alone don't.
 
     Shape of point.context, whole numbers. Says something of decode only.
     """
     model = model.with_attention(point.attention)
-    room = USABLE_MEMORY * gpu.memory_bytes - weight_bytes(model, point.weights)
+    room = USABLE_MEMORY * gpu.memory_bytes - weight_bytes(model, point.weights, assumptions)
     each = cache_bytes_per_token(model, point.kv) * np.maximum(point.context, 1)
     return np.maximum(np.floor(room / each), 0).astype(int)

@@ -16,12 +16,12 @@ MINUS = "\u2212"
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
 
 # bits, so that four-bit weights stay whole numbers
-DTYPE_BITS: dict[str, int] = {"bf16": 16, "fp8": 8, "int4": 4}
-WEIGHT_DTYPES = ("bf16", "fp8", "int4")
+DTYPE_BITS: dict[str, int] = {"bf16": 16, "fp8": 8, "int4": 4, "w8a8": 8}
+WEIGHT_DTYPES = ("bf16", "fp8", "int4", "w8a8")  # w8a8: weights and inputs in FP8, and the arithmetic too
 KV_DTYPES = ("bf16", "fp8")
 ACTIVATION_BYTES = 2  # activations are BF16 whatever weights and cache are
 
-DTYPE_LABELS = {"bf16": "BF16", "fp8": "FP8", "int4": "INT4"}
+DTYPE_LABELS = {"bf16": "BF16", "fp8": "FP8", "int4": "INT4", "w8a8": "W8A8"}
 
 
 def dtype_bytes(dtype: str) -> float:
