@@ -1,0 +1,286 @@
+"""The commands from outside: what they print, where, and how they exit."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from builder import cli, report
+from builder.errors import LessonError, LessonErrors
+from builder.site import Site
+from tests.toys import QWEN3_8B, ROOT, at, lesson_gpus, lesson_model, write_model
+
+
+def lesson(*words: str) -> Result:
+    """`lesson words…`, run here."""
+    return CliRunner().invoke(cli.main, list(words))
+
+
+def asked(*words: str) -> dict[str, Any]:
+    """`lesson ledger words… --format json`, parsed; it must succeed and say nothing on stderr."""
+    result = lesson("ledger", *words, "--format", "json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the lesson's data to break, as the working directory."""
+    for folder in ("models", "gpus"):
+        shutil.copytree(ROOT / "content" / folder, tmp_path / "content" / folder)
+    shutil.copy(ROOT / "content" / "grid.toml", tmp_path / "content")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_sixty_four_tokens_give_the_published_throughput():
+    """What is left out is the default point; the JSON is unrounded."""
+    found = asked("--tokens", "64")
+    assert round(found["total"]["throughput"], 3) == 1840.486
+    assert found == report.document(lesson_model(), lesson_gpus()["h100"], at(tokens=64))
+
+
+def test_every_option_moves_the_point():
+    """All seven coordinates come from the command line."""
+    words = [
+        "--phase",
+        "prefill",
+        "--tokens",
+        "96",
+        "--context",
+        "0",
+        "--gpu",
+        "b200",
+        "--weights",
+        "int4",
+        "--kv",
+        "fp8",
+        "--attention",
+        "mqa",
+    ]
+    assert asked(*words)["point"] == {
+        "model": "Qwen3-8B",
+        "phase": "prefill",
+        "tokens": 96,
+        "context": 0,
+        "gpu": "b200",
+        "weights": "int4",
+        "kv": "fp8",
+        "attention": "mqa",
+    }
+
+
+@pytest.mark.parametrize(("text", "count"), [("8k", 8192), ("8K", 8192), ("4,096", 4096), ("4_096", 4096), ("7", 7)])
+def test_a_position_is_written_as_people_do(text, count):
+    """8k is 8,192; commas group."""
+    point = asked("--tokens", text, "--context", text)["point"]
+    assert (point["tokens"], point["context"]) == (count, count)
+
+
+def test_the_table_is_what_comes_by_default():
+    """Without --format the table, ending in a line break."""
+    result = lesson("ledger", "--tokens", "64")
+    assert result.exit_code == 0
+    assert result.stdout == report.table(lesson_model(), lesson_gpus()["h100"], at(tokens=64)) + "\n"
+
+
+def test_csv_parses_back():
+    """CSV holds the rows of the JSON, and the total."""
+    result = lesson("ledger", "--format", "csv")
+    read = list(csv.DictReader(io.StringIO(result.stdout)))
+    rows = asked()["rows"]
+    assert [float(line["time"]) for line in read[:8]] == [row["time"] for row in rows]
+    assert read[8]["kernel"] == "total"
+
+
+@pytest.mark.parametrize("name", ["Llama-3.1-8B", "llama-3.1-8b", "LLAMA-3.1-8B"])
+def test_a_model_is_named_in_any_case(name):
+    """Another model of content/models, whatever the case."""
+    assert asked("--model", name)["point"]["model"] == "Llama-3.1-8B"
+
+
+def test_a_published_config_is_costed_from_where_it_lies(tmp_path):
+    """A config.json by its path costs the same as the model in content/models."""
+    path = write_model(tmp_path, QWEN3_8B, "config.json")
+    assert asked("--model", str(path))["rows"] == asked()["rows"]
+
+
+def test_a_prefill_has_no_largest_batch():
+    """null in JSON."""
+    assert asked("--phase", "prefill")["total"]["largest_batch"] is None
+
+
+# the command line is wrong: 2
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--context 0", "decode needs a context of at least 1"),
+        ("--context 0", "--phase prefill"),
+        ("--tokens 0", "tokens must be between 1 and 16,777,216, not 0"),
+        ("--tokens 99999999", "not 99,999,999"),
+        ("--tokens many", "'many' is not a number of tokens: write 4096, 4,096 or 8k (8,192)"),
+        ("--tokens 1,5k", "'1,5k' is not a number of tokens"),
+        ("--tokens -1", "'-1' is not a number of tokens"),
+        ("--gpu h10", "did you mean 'h100'?"),
+        ("--gpu tpu", "known: a100, b200, h100, h200"),
+        ("--model qwen3-8", "did you mean 'Qwen3-8B'?"),
+        ("--phase train", "'train' is not one of 'decode', 'prefill'"),
+        ("--weights fp4", "'fp4' is not one of"),
+        ("--kv int4", "'int4' is not one of"),
+        ("--attention full", "'full' is not one of"),
+        ("--format xml", "'xml' is not one of"),
+        ("--batch 3", "No such option"),
+        ("64", "unexpected extra argument"),
+    ],
+)
+def test_a_wrong_command_line_exits_with_2_and_says_why(words, told):
+    """Exit code 2, the reason on stderr, nothing on stdout."""
+    result = lesson("ledger", *words.split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr
+
+
+def test_an_unknown_command_exits_with_2():
+    """No such command."""
+    assert lesson("bulid").exit_code == 2
+
+
+# the content is wrong: 1
+
+
+def test_a_broken_config_is_told_with_file_and_line(tmp_path):
+    """A config.json that can't be costed: file:line: on stderr, exit code 1, no table."""
+    path = write_model(tmp_path, QWEN3_8B | {"num_key_value_heads": 7, "hidden_act": "gelu"}, "config.json")
+    result = lesson("ledger", "--model", str(path))
+    assert (result.exit_code, result.stdout) == (1, "")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for key in ("num_key_value_heads", "hidden_act"):
+        number = next(i for i, line in enumerate(lines, start=1) if f'"{key}"' in line)
+        assert f"{path}:{number}:" in result.stderr
+    assert "2 errors" in result.stderr
+
+
+def test_everything_wrong_in_all_files_comes_in_one_run(checkout):
+    """Two models, a GPU and the grid broken: one run tells all, each with file and line."""
+    content = checkout / "content"
+    for name, old, new in (
+        ("models/Qwen3-8B.json", '"vocab_size": 151936', '"vocab_size": 0'),
+        ("models/Llama-3.1-8B.json", '"model_type": "llama"', '"model_type": "lama"'),
+        ("gpus/b200.toml", "year = 2024", "year = 24"),
+        ("grid.toml", "shard = 20480", "shard = 0"),
+    ):
+        text = (content / name).read_text(encoding="utf-8")
+        assert old in text
+        (content / name).write_text(text.replace(old, new), encoding="utf-8")
+    result = lesson("ledger")
+    assert (result.exit_code, result.stdout) == (1, "")
+    for name in ("models/Qwen3-8B.json", "models/Llama-3.1-8B.json", "gpus/b200.toml", "grid.toml"):
+        assert f"content/{name}:" in result.stderr
+    assert result.stderr.endswith("4 errors\n")
+
+
+def test_one_error_is_not_counted(checkout):
+    """A single error stands alone."""
+    path = checkout / "content" / "grid.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace("shard = 20480", "shard = 0"), encoding="utf-8")
+    result = lesson("ledger")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("content/grid.toml:")
+    assert "1 error" not in result.stderr
+
+
+def test_a_command_works_from_any_folder_of_the_checkout(checkout, monkeypatch):
+    """The nearest content/grid.toml from here up is the lesson."""
+    path = checkout / "content" / "grid.toml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("tokens = 1\n", "tokens = 2\n"), encoding="utf-8")
+    monkeypatch.chdir(checkout / "content" / "gpus")
+    assert asked()["point"]["tokens"] == 2
+
+
+def test_a_command_works_outside_any_checkout(tmp_path, monkeypatch):
+    """Elsewhere it is the lesson that the package came with."""
+    monkeypatch.chdir(tmp_path)
+    assert asked()["point"]["tokens"] == 1
+
+
+# build and serve
+
+
+def test_build_writes_into_the_folder_that_is_named(checkout, monkeypatch):
+    """--out and --base-url reach the build; what it made is counted on stdout."""
+    calls = []
+
+    def built(root: Path, out: Path, base_url: str | None = None, **_: Any) -> Site:
+        calls.append((root, out, base_url))
+        return Site({"index.html": b"x" * 1_500_000})
+
+    monkeypatch.setattr(cli, "build_site", built)
+    result = lesson("build", "--out", "elsewhere", "--base-url", "https://example.org/x/")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("1 file")
+    assert "1.5 MB in elsewhere" in result.stdout
+    assert lesson("build").exit_code == 0
+    assert calls == [
+        (checkout, Path("elsewhere"), "https://example.org/x/"),
+        (checkout, checkout / "site", None),
+    ]
+
+
+@pytest.mark.parametrize("problem", [LessonErrors, LessonError])
+def test_a_failed_build_prints_every_error_and_exits_with_1(checkout, monkeypatch, problem):
+    """Errors of the build come on stderr."""
+    error = LessonError("wrong", path="content/lesson.md", line=12, column=7, hint="mend it")
+
+    def failing(*_: Any, **__: Any) -> Site:
+        raise error if problem is LessonError else LessonErrors([error, LessonError("also", path="theme/x.css")])
+
+    monkeypatch.setattr(cli, "build_site", failing)
+    result = lesson("build")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "content/lesson.md:12:7: wrong\n  hint: mend it\n" in result.stderr
+    if problem is LessonErrors:
+        assert result.stderr.endswith("theme/x.css: also\n2 errors\n")
+
+
+@pytest.mark.parametrize("command", [(), ("ledger",), ("build",), ("serve",)])
+def test_every_command_explains_itself(command):
+    """--help and -h work everywhere."""
+    for word in ("-h", "--help"):
+        result = lesson(*command, word)
+        assert result.exit_code == 0
+        assert result.stdout.startswith("Usage: ")
+
+
+def test_the_package_runs_as_a_module(tmp_path):
+    """`python -m builder` is `lesson`: same numbers, same exit codes, whatever the locale's encoding is."""
+    environment = {
+        "PATH": "",
+        "PYTHONPATH": str(ROOT),
+        "LC_ALL": "POSIX",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+    }
+
+    def run(*words: str) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-m", "builder", "ledger", *words]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
+
+    found = run("--tokens", "64", "--format", "json")
+    assert found.returncode == 0
+    assert round(json.loads(found.stdout)["total"]["throughput"], 3) == 1840.486
+    assert run("--context", "0").returncode == 2
+    table = run("--tokens", "64")
+    assert (table.returncode, table.stderr) == (0, b"")
