@@ -107,18 +107,27 @@ def refuse_foreign_folder(out: Path, shown: str) -> None:
 
 
 def _inside(out: Path, name: str) -> Path | None:
-    """The path of a file of the manifest, or None where the name leads out of the folder."""
+    """The path of a file of the manifest, or None where the name leads out of the folder, by itself or by a link."""
     parts = PurePosixPath(name).parts
-    if not parts or PurePosixPath(name).is_absolute() or ".." in parts:
+    if not parts or PurePosixPath(name).is_absolute() or ".." in parts or "\0" in name:
         return None
-    return out.joinpath(*parts)
+    path = out.joinpath(*parts)
+    return path if path.parent.resolve().is_relative_to(out.resolve()) else None
+
+
+def _make_folder(folder: Path) -> None:
+    """A folder that a server may read whatever the umask is, and those above it where they are missing."""
+    if not folder.is_dir():
+        _make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o755)
 
 
 def _move_into_place(out: Path, name: str, data: bytes) -> None:
     target = out.joinpath(*PurePosixPath(name).parts)
     if target.is_file() and target.read_bytes() == data:
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(target.parent)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".new-")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -128,6 +137,13 @@ def _move_into_place(out: Path, name: str, data: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _remove_empty(folder: Path, out: Path) -> None:
+    """Take away a folder of the site, and those around it, as far as nothing is left in them."""
+    while folder != out and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent
 
 
 def write(site: Site, out: Path, shown: str | None = None) -> None:
@@ -151,8 +167,7 @@ def write(site: Site, out: Path, shown: str | None = None) -> None:
             path = _inside(out, name)
             if path is not None and path.is_file():
                 path.unlink()
-                if path.parent != out and not any(path.parent.iterdir()):
-                    path.parent.rmdir()
+                _remove_empty(path.parent, out)
         _move_into_place(out, MANIFEST, _manifest_text(digests))
     except OSError as error:
         raise LessonErrors([LessonError(f"can't be written: {error.strerror or error}", path=shown)]) from None
