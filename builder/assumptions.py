@@ -1,7 +1,7 @@
 """The named assumptions of the cost model: what the lesson takes for granted, and what else one may take.
 
-Each has a default, which the lesson's figures stand on; another value costs the same pass differently. `--assume` on the
-command line and `@ name=value` in the prose set them.
+Each has a default, which the lesson's figures stand on; another value costs the same pass differently. `--assume` on
+the command line and `@ name=value` in the prose set them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from builder.errors import LessonError, did_you_mean
 class Assumptions:
     """lm_head: dtype of the LM head's weights. group_scales: g128 adds a 2-byte scale and a 4-bit zero for each 128
     INT4 weights. launch_gap: seconds added for every kernel launched in a layer. head_rows: whether a prefill's LM
-    head runs on all rows or on the last. kv_reread: tile128 lets each 128-row query tile of each query head read K and V
-    anew (prefill). qo_traffic: whether attention's reads of q and writes of o reach HBM. activations: l2 keeps every
+    head runs on all rows or on the last. kv_reread: tile128 lets each 128-row query tile of each query head read K and
+    V anew (prefill). qo_traffic: whether attention's reads of q and writes of o reach HBM. activations: l2 keeps every
     activation byte on the chip. overlap: perfect lets arithmetic and traffic of a whole pass run side by side.
     peak_scale, bandwidth_scale: a hypothetical GPU, all its peaks or its bandwidth times this.
     """
@@ -54,6 +54,11 @@ RANGES: dict[str, tuple[float, float]] = {
     "bandwidth_scale": (1e-6, 1e6),
 }
 NAMES = tuple(field.name for field in fields(Assumptions))
+
+
+def differences(assumptions: Assumptions) -> dict[str, str | float]:
+    """What is assumed otherwise than by default."""
+    return {name: getattr(assumptions, name) for name in NAMES if getattr(assumptions, name) != getattr(DEFAULT, name)}
 
 
 def read(name: str, text: str) -> str | float:

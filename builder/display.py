@@ -9,9 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from builder.catalog import Gpu
 from builder.ledger import GROUPS, KERNELS
-from builder.roofline import BOUNDS, COMPUTE, MEMORY, NO_BYTES, RIDGE
+from builder.roofline import BOUNDS, COMPUTE, MEMORY, NO_BYTES, RIDGE, Roof
 from builder.units import GIB, QUANTITIES, one_decimal, significant, whole
 
 DASH = "–"
@@ -126,7 +125,7 @@ class Position:
 
     phase: str
     tokens: int
-    gpu: Gpu
+    roof: Roof
     share: Mapping[str, float]
     intensity: Mapping[str, float]
     bound: Mapping[str, int]
@@ -140,9 +139,9 @@ class Position:
 
     @property
     def ridges_below(self) -> float:
-        """How many times attention's intensity lies under the ridge; 0 where it has none."""
+        """How many times attention's intensity lies under the ridge of its arithmetic; 0 where it has none."""
         run = self.intensity["attention"]
-        return self.gpu.ridge_point / run if run else 0
+        return self.roof.bf16_ridge / run if run else 0
 
     @property
     def matmuls(self) -> float:
@@ -150,15 +149,16 @@ class Position:
         return sum(self.share[kernel] for kernel in GROUPS["matmuls"])
 
 
-def gpu_texts(gpu: Gpu) -> dict[str, str]:
+def gpu_texts(roof: Roof) -> dict[str, str]:
     """What the page says of a GPU wherever the point lies."""
+    peak, bandwidth = significant(roof.peak / 1e12), significant(roof.bandwidth / 1e12)
     return {
-        "gpu.label": gpu.label,
-        "gpu.one": article(gpu.label),
-        "gpu.memory": one_decimal(gpu.memory_bytes / GIB),
-        "gpu.ridge": whole(gpu.ridge_point),
-        "gpu.peak": significant(gpu.peak_flops / 1e12),
-        "gpu.roof": f"{significant(gpu.peak_flops / 1e12)} at peak, {significant(gpu.hbm_bandwidth / 1e12)} TB/s",
+        "gpu.label": roof.gpu.label,
+        "gpu.one": article(roof.gpu.label),
+        "gpu.memory": one_decimal(roof.gpu.memory_bytes / GIB),
+        "gpu.ridge": whole(roof.ridge),
+        "gpu.peak": peak,
+        "gpu.roof": f"{peak} at peak{' in FP8' if roof.math == 'fp8' else ''}, {bandwidth} TB/s",
     }
 
 

@@ -78,7 +78,7 @@ class Point:
 
 
 # kernels that a layer launches, by row: norms, adds, RoPE with the cache append (and the q/k-norm) and SwiGLU are apart
-LAUNCHES = {kernel: 1 for kernel in KERNELS} | {"elementwise": 6, "lm_head": 0}
+LAUNCHES = dict.fromkeys(KERNELS, 1) | {"elementwise": 6, "lm_head": 0}
 TILE = 128  # query rows that one block of an attention kernel takes
 
 

@@ -7,10 +7,11 @@ import io
 from typing import Any
 
 from builder import display
+from builder.assumptions import DEFAULT, Assumptions, differences
 from builder.catalog import Gpu, Model
 from builder.grid import Grid
 from builder.ledger import KERNEL_LABELS, KERNELS, Point, forward_pass
-from builder.roofline import BOUNDS, FITS, NO_BYTES, cost, fits, largest_batch, resident_bytes
+from builder.roofline import BOUNDS, FITS, NO_BYTES, cost, fits, largest_batch, resident_bytes, roof_of
 from builder.shards import look_up, shard
 from builder.units import DTYPE_LABELS
 
@@ -25,15 +26,16 @@ def _number(value: Any) -> int | float:
     return int(plain) if plain.is_integer() and abs(plain) < 2**63 else plain
 
 
-def document(model: Model, gpu: Gpu, point: Point) -> dict[str, Any]:
+def document(model: Model, gpu: Gpu, point: Point, assumptions: Assumptions = DEFAULT) -> dict[str, Any]:
     """Everything that the ledger knows of a point: SI units, unrounded; shares are fractions.
 
     Keys as the README lists them. A row that moves no byte has null for intensity, bound and attainable FLOP/s;
     prefill has null for largest_batch. Raises LessonError where the point is none.
     """
     point.check()
-    costs = cost(forward_pass(model, point), gpu, point.tokens)
-    resident = resident_bytes(model, point)
+    roof = roof_of(gpu, point.weights, assumptions)
+    costs = cost(forward_pass(model, point, assumptions), gpu, point.tokens, assumptions)
+    resident = resident_bytes(model, point, assumptions)
     rows: list[dict[str, Any]] = []
     for i, kernel in enumerate(costs.kernels):
         row: dict[str, Any] = {"kernel": kernel}
@@ -44,12 +46,12 @@ def document(model: Model, gpu: Gpu, point: Point) -> dict[str, Any]:
             row["arithmetic_intensity"] = row["attainable_flops"] = None
         rows.append(row)
     return {
-        "point": {"model": model.name, **vars(point)},
+        "point": {"model": model.name, **vars(point), **differences(assumptions)},
         "gpu": {
-            "peak_flops": _number(gpu.peak_flops),
-            "hbm_bandwidth": _number(gpu.hbm_bandwidth),
+            "peak_flops": _number(roof.peak),
+            "hbm_bandwidth": _number(roof.bandwidth),
             "memory_bytes": _number(gpu.memory_bytes),
-            "ridge_point": _number(gpu.ridge_point),
+            "ridge_point": _number(roof.ridge),
         },
         "rows": rows,
         "total": {
@@ -61,7 +63,7 @@ def document(model: Model, gpu: Gpu, point: Point) -> dict[str, Any]:
             "peak_share": _number(costs.peak_share),
             "resident_bytes": _number(resident),
             "fits": FITS[int(fits(resident, gpu))],
-            "largest_batch": int(largest_batch(model, point, gpu)) if point.phase == "decode" else None,
+            "largest_batch": int(largest_batch(model, point, gpu, assumptions)) if point.phase == "decode" else None,
         },
     }
 
@@ -83,23 +85,24 @@ def bar(part: float, width: int = _BAR_WIDTH) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
-def describe(point: Point, gpu: Gpu, model: Model) -> str:
+def describe(point: Point, gpu: Gpu, model: Model, assumptions: Assumptions = DEFAULT) -> str:
     """The point in words: 'Qwen3-8B, decode, 64 tokens, context 8,192, H100 SXM, …'."""
     dtypes = DTYPE_LABELS
     many = "" if point.tokens == 1 else "s"
+    other = "".join(f", {name}={value}" for name, value in differences(assumptions).items())
     return (
         f"{model.name}: {point.phase}, {point.tokens:,} token{many}, context {point.context:,}, {gpu.name}, "
-        f"{dtypes[point.weights]} weights, {dtypes[point.kv]} KV cache, {point.attention.upper()}"
+        f"{dtypes[point.weights]} weights, {dtypes[point.kv]} KV cache, {point.attention.upper()}{other}"
     )
 
 
-def table(model: Model, gpu: Gpu, point: Point) -> str:
+def table(model: Model, gpu: Gpu, point: Point, assumptions: Assumptions = DEFAULT) -> str:
     """The ledger as a person reads it: the cells, readouts and sentences of the page. Raises as document() does."""
     point.check()
     # a grid of this one point: the table can't differ from the page, since it is made by the same code
     axes = {axis: (value,) for axis, value in vars(point).items()}
     grid = Grid(model, {point.gpu: gpu}, axes, point, {})
-    page = shard(grid, point)
+    page = shard(grid, point, assumptions)
 
     def text(column: str) -> str:
         return look_up(page, grid, point, column)
@@ -120,7 +123,7 @@ def table(model: Model, gpu: Gpu, point: Point) -> str:
             c.ljust(w) if i in (0, bound) else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
         ]
         printed.append("  ".join(cells).rstrip())
-    costs = cost(forward_pass(model, point), gpu, point.tokens)
+    costs = cost(forward_pass(model, point, assumptions), gpu, point.tokens, assumptions)
     for i in range(len(KERNELS)):
         printed[i + 2] = f"{printed[i + 2]}  {bar(float(costs.share[i]))}".rstrip()
     rule = "─" * (sum(widths) + 2 * len(widths) - 2)
@@ -133,4 +136,4 @@ def table(model: Model, gpu: Gpu, point: Point) -> str:
         + (f", largest batch {text('largest_batch')}" if point.phase == "decode" else "")
     )
     sentences = [sentence for sentence in (text("verdict"), text("warning")) if sentence]
-    return "\n".join([describe(point, gpu, model), "", *printed, "", readouts, *sentences])
+    return "\n".join([describe(point, gpu, model, assumptions), "", *printed, "", readouts, *sentences])

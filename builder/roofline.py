@@ -82,9 +82,30 @@ def bound_of(arithmetic_intensity: Any, bytes_moved: Any, ridge_point: Any) -> A
     return np.where(np.asarray(bytes_moved) > 0, bound, NO_BYTES)
 
 
-def peak_of_pass(rows: Sequence[Kernel], gpu: Gpu, assumptions: Assumptions = DEFAULT) -> float:
-    """The peak that a pass is held against, FLOP/s: of the widest arithmetic in it. Raises LessonError without FP8."""
-    return max(gpu.peak(row.math) for row in rows) * assumptions.peak_scale
+@dataclass(frozen=True)
+class Roof:
+    """The roof that a pass is held against: peak in FLOP/s, of its matmuls' arithmetic, and bandwidth in byte/s."""
+
+    gpu: Gpu
+    math: str
+    peak: float
+    bandwidth: float
+
+    @property
+    def ridge(self) -> float:
+        """FLOP/byte at which slope and roof meet."""
+        return self.peak / self.bandwidth
+
+    @property
+    def bf16_ridge(self) -> float:
+        """The ridge of BF16 arithmetic, which attention does whatever the weights are; FLOP/byte."""
+        return self.ridge * self.gpu.peak_flops / self.gpu.peak(self.math)
+
+
+def roof_of(gpu: Gpu, weights: str, assumptions: Assumptions = DEFAULT) -> Roof:
+    """The Roof over a choice of weights. Raises LessonError where it needs FP8 arithmetic that the GPU hasn't."""
+    math = storage(weights).math
+    return Roof(gpu, math, gpu.peak(math) * assumptions.peak_scale, gpu.hbm_bandwidth * assumptions.bandwidth_scale)
 
 
 def cost(rows: Sequence[Kernel], gpu: Gpu, tokens: Any, assumptions: Assumptions = DEFAULT) -> Pass:
@@ -126,7 +147,7 @@ def cost(rows: Sequence[Kernel], gpu: Gpu, tokens: Any, assumptions: Assumptions
         total_intensity=ratio(total_flops, total_bytes),
         total_time=total_time,
         throughput=ratio(tokens, total_time),
-        peak_share=ratio(total_flops, total_time * peak_of_pass(rows, gpu, assumptions)),
+        peak_share=ratio(total_flops, total_time * peak.max()),  # of the widest arithmetic in it
     )
 
 

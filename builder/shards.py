@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from builder import display
+from builder.assumptions import DEFAULT, Assumptions
 from builder.catalog import Gpu
 from builder.errors import LessonError
 from builder.grid import GRID_FILE, POSITION_AXES, SHARD_AXES, Grid
 from builder.ledger import GROUPS, KERNELS, Point, forward_pass
-from builder.roofline import FITS, Array, Pass, cost, fits, largest_batch, resident_bytes
+from builder.roofline import FITS, Array, Pass, Roof, cost, fits, largest_batch, resident_bytes, roof_of
 from builder.units import whole
 
 
@@ -40,7 +41,7 @@ class Arrays:
     largest_batch: Array
 
 
-def shard_arrays(grid: Grid, choice: Point) -> list[Arrays]:
+def shard_arrays(grid: Grid, choice: Point, assumptions: Assumptions = DEFAULT) -> list[Arrays]:
     """Arrays for each phase of the grid at choice's GPU, weights, cache and attention.
 
     Decode has no point at context 0; its place is filled with the next context's numbers, so that columns stay
@@ -55,9 +56,9 @@ def shard_arrays(grid: Grid, choice: Point) -> list[Arrays]:
         context = np.maximum(contexts, least)
         point = replace(choice, phase=phase, tokens=tokens, context=context)
         shape = np.broadcast_shapes(tokens.shape, context.shape)
-        costs = cost(forward_pass(grid.model, point), gpu, tokens)
-        resident = np.broadcast_to(resident_bytes(grid.model, point), shape)
-        batch = np.broadcast_to(largest_batch(grid.model, point, gpu), shape)
+        costs = cost(forward_pass(grid.model, point, assumptions), gpu, tokens, assumptions)
+        resident = np.broadcast_to(resident_bytes(grid.model, point, assumptions), shape)
+        batch = np.broadcast_to(largest_batch(grid.model, point, gpu, assumptions), shape)
         found.append(Arrays(phase, context, costs, resident, fits(resident, gpu), batch))
     return found
 
@@ -133,9 +134,9 @@ def _add_readouts(columns: _Columns, arrays: Sequence[Arrays], gpu: Gpu) -> None
     columns.add("largest_batch", batches, lambda n: display.DASH if n < 0 else batch(n))
 
 
-def _positions(grid: Grid, choice: Point, arrays: Sequence[Arrays]) -> Iterator[display.Position]:
+def _positions(grid: Grid, roof: Roof, arrays: Sequence[Arrays]) -> Iterator[display.Position]:
     """Every position of a shard as plain numbers, in the order of POSITION_AXES."""
-    gpu, tokens = grid.gpus[choice.gpu], grid.axes["tokens"]
+    tokens = grid.axes["tokens"]
     for part in arrays:
         rows = [
             np.moveaxis(array, 0, -1).reshape(-1, len(KERNELS)).tolist()
@@ -146,7 +147,7 @@ def _positions(grid: Grid, choice: Point, arrays: Sequence[Arrays]) -> Iterator[
             yield display.Position(
                 phase=part.phase,
                 tokens=tokens[index % len(tokens)],
-                gpu=gpu,
+                roof=roof,
                 share=dict(zip(KERNELS, share, strict=True)),
                 intensity=dict(zip(KERNELS, run, strict=True)),
                 bound=dict(zip(KERNELS, bound, strict=True)),
@@ -173,7 +174,7 @@ def _add_sentences(columns: _Columns, positions: Iterable[display.Position]) -> 
         columns.add(name, np.asarray(values, dtype=object).reshape(columns.shape), str)
 
 
-def shard(grid: Grid, choice: Point) -> dict[str, Any]:
+def shard(grid: Grid, choice: Point, assumptions: Assumptions = DEFAULT) -> dict[str, Any]:
     """Everything that the page shows at one choice of SHARD_AXES.
 
     {"id", "constants": {name: text of the GPU}, "shape": lengths of phase, context, tokens, "columns": {name: [stride,
@@ -182,17 +183,18 @@ def shard(grid: Grid, choice: Point) -> dict[str, Any]:
     display.SHARE_TEXTS; texts may be templates of display.fill.
     """
     gpu = grid.gpus[choice.gpu]
-    arrays = shard_arrays(grid, choice)
+    roof = roof_of(gpu, choice.weights, assumptions)
+    arrays = shard_arrays(grid, choice, assumptions)
     columns = _Columns(grid.shape)
     matmuls = [KERNELS.index(name) for name in GROUPS["matmuls"]]
     units = [display.work_unit(flops) for flops in arrays[0].costs.flops[matmuls].sum(axis=0)[0].tolist()]
     columns.add("work_unit", np.asarray([name for _, name in units], dtype=object), str)
     _add_readouts(columns, arrays, gpu)
     _add_cells(columns, arrays, np.asarray([size for size, _ in units]))
-    _add_sentences(columns, _positions(grid, choice, arrays))
+    _add_sentences(columns, _positions(grid, roof, arrays))
     return {
         "id": shard_id(choice),
-        "constants": display.gpu_texts(gpu),
+        "constants": display.gpu_texts(roof),
         "shape": list(grid.shape),
         "columns": columns.columns,
         "data": columns.data,

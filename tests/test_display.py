@@ -14,16 +14,16 @@ from builder import display
 from builder.catalog import Sourced
 from builder.display import Position, article, cell, chart_labels, fill, rough_percent, share_code, verdict
 from builder.ledger import KERNELS
-from builder.roofline import COMPUTE, MEMORY, NO_BYTES, RIDGE
+from builder.roofline import COMPUTE, MEMORY, NO_BYTES, RIDGE, roof_of
 from builder.units import GIB, show
 from tests.toys import toy_gpu
 
 MATMULS = ("qkv_proj", "out_proj", "gate_proj", "up_proj", "down_proj")
 
 
-def gpu(label: str = "H100") -> Any:
-    """A toy with 64 GiB and a label."""
-    return toy_gpu(label=label, memory=Sourced(64.0 * GIB, "toy"))
+def roof(label: str = "H100") -> Any:
+    """The roof of a toy with 64 GiB and a label."""
+    return roof_of(toy_gpu(label=label, memory=Sourced(64.0 * GIB, "toy")), "bf16")
 
 
 def position(**changes: Any) -> Position:
@@ -31,7 +31,7 @@ def position(**changes: Any) -> Position:
     shares = {"attention": 0.2, "elementwise": 0.05, "lm_head": 0.15, **dict.fromkeys(MATMULS, 0.12)}
     shares |= {"gate_proj": 0.13, "qkv_proj": 0.11}
     intensity = {"attention": 2.0, "elementwise": 0.5, "lm_head": 4.4, **dict.fromkeys(MATMULS, 4.0)}
-    at = Position("decode", 8, gpu(), shares, intensity, dict.fromkeys(KERNELS, MEMORY), "fits", 12)
+    at = Position("decode", 8, roof(), shares, intensity, dict.fromkeys(KERNELS, MEMORY), "fits", 12)
     for name in ("share", "intensity", "bound"):
         changes[name] = {**getattr(at, name), **changes.get(name, {})}
     return replace(at, **changes)
@@ -51,7 +51,7 @@ def text_of(at: Position) -> Any:
     def text(slot: str) -> str:
         name, _, kind = slot.rpartition(".")
         if name == "gpu":
-            return display.gpu_texts(at.gpu)[slot]
+            return display.gpu_texts(at.roof)[slot]
         if kind == "rough":
             return rough_percent(shares[name])
         if kind == "arithmetic_intensity":
@@ -128,12 +128,12 @@ VERDICTS = {
         "an H100 has 64.0. A batch of 3 would.",
     ),
     "not one would fit": (
-        position(fit="no", largest_batch=0, gpu=gpu("B200")),
+        position(fit="no", largest_batch=0, roof=roof("B200")),
         "Memory-bound: every weight is read for 8 tokens. It does not fit: needs 87.3 GiB; a B200 has 64.0. "
         "Not one would.",
     ),
     "a prompt that does not fit": (
-        position(phase="prefill", fit="no", bound=COMPUTING, intensity={"gate_proj": 30.0}, gpu=gpu("A100")),
+        position(phase="prefill", fit="no", bound=COMPUTING, intensity={"gate_proj": 30.0}, roof=roof("A100")),
         "Compute-bound: the matmuls run at 30.00 FLOPs a byte. It does not fit: needs 87.3 GiB; an A100 has 64.0.",
     ),
     "tight": (
@@ -180,7 +180,7 @@ def test_an_article_goes_by_the_sound_of_the_letter(label, text):
 
 def test_a_label_with_braces_is_a_label():
     """What a GPU is called is never read as a slot: braces come out as they went in."""
-    at = position(fit="no", gpu=gpu("{tokens} {"), largest_batch=0)
+    at = position(fit="no", roof=roof("{tokens} {"), largest_batch=0)
     assert "a {tokens} { has 64.0" in said(at)
 
 

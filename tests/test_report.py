@@ -32,6 +32,7 @@ def lesson_document(point: Point) -> dict[str, Any]:
 def test_a_document_has_the_keys_that_are_promised_and_no_other():
     """Keys of point, GPU, rows and total, in their order."""
     found = lesson_document(at(tokens=64))
+    assert found.pop("assumptions", {}) == {}  # nothing but the defaults
     assert list(found) == ["point", "gpu", "rows", "total"]
     assert list(found["point"]) == ["model", "phase", "tokens", "context", "gpu", "weights", "kv", "attention"]
     assert list(found["gpu"]) == ["peak_flops", "hbm_bandwidth", "memory_bytes", "ridge_point"]
@@ -126,7 +127,7 @@ def test_a_row_without_bytes_has_nulls(monkeypatch):
     from builder.ledger import Kernel
 
     rows = [Kernel(name, 0, 0) if name == "attention" else Kernel(name, 10, 10) for name in KERNELS]
-    monkeypatch.setattr(report, "forward_pass", lambda model, point: tuple(rows))
+    monkeypatch.setattr(report, "forward_pass", lambda model, point, assumptions: tuple(rows))
     found = report.document(toy_model(), toy_gpu(), TOY)
     row = found["rows"][1]
     assert (row["arithmetic_intensity"], row["bound"], row["attainable_flops"]) == (None, None, None)

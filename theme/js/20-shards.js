@@ -21,11 +21,11 @@
     if (id in shards) return Promise.resolve();
     loading[id] ??= new Promise((resolve, reject) => {
       const script = document.createElement("script");
-      script.onload = () => (id in shards ? resolve() : reject(new Error(id)));
-      script.onerror = () => {
-        delete loading[id]; // the next try is a new one
+      script.onload = script.onerror = () => {
         script.remove();
-        reject(new Error(id));
+        if (id in shards) return resolve();
+        delete loading[id]; // the next try is a new one
+        return reject(new Error(id));
       };
       script.src = scripts[id];
       document.head.append(script);

@@ -41,13 +41,8 @@
   const write = () => {
     timer = 0;
     last = performance.now();
-    const fragment = lesson.fragment(lesson.point);
-    // a heading's address stays, and the point is kept behind it
-    if (isPoint(location.hash) || !location.hash) {
-      if (location.hash || !lesson.isDefault(lesson.point)) history.replaceState({ point: lesson.point }, "", fragment);
-    } else {
-      history.replaceState({ point: lesson.point }, "", fragment);
-    }
+    if (!location.hash && lesson.isDefault(lesson.point)) return; // as the lesson starts: nothing to say
+    history.replaceState({ point: lesson.point }, "", lesson.fragment(lesson.point));
   };
 
   const read = () => {

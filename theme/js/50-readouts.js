@@ -16,11 +16,11 @@
   const { bounds } = lesson.data;
 
   lesson.onPoint((point) => {
-    if (!lesson.ready(point)) bench.setAttribute("aria-busy", "true");
+    if (lesson.ready(point)) bench.removeAttribute("aria-busy"); // also back from numbers that would not load
+    else bench.setAttribute("aria-busy", "true");
   });
 
   lesson.on(() => {
-    bench.removeAttribute("aria-busy");
     for (const [element, column] of targets) {
       const text = lesson.text(column);
       if (element.textContent !== text) element.textContent = text;

@@ -4,8 +4,7 @@
   const top = document.querySelector("[data-top]");
   if (!top || !window.lesson) return;
   const { axes, defaults } = lesson.data;
-  const parts = {};
-  for (const part of top.querySelectorAll("[data-part]")) parts[part.dataset.part] = part;
+  const parts = document.querySelectorAll("[data-part]"); // the strip has them, and the bench on paper
   const toggle = top.querySelector("[data-toggle]");
   const at = (name, point, kind) => axes[name][kind][axes[name].values.indexOf(point[name])];
   const REST = ["weights", "kv", "attention"];
@@ -33,7 +32,8 @@
       rest: REST.filter((name) => point[name] !== defaults[name])
         .map((name) => `, ${at(name, point, "texts")}${NOUN[name]}`).join(""),
     };
-    for (const [name, part] of Object.entries(parts)) {
+    for (const part of parts) {
+      const name = part.dataset.part;
       part.textContent = words[name];
       const moved = name === "rest" ? REST.some((axis) => change.moved.includes(axis)) : change.moved.includes(name);
       part.toggleAttribute("data-moved", moved && change.by === "link");

@@ -40,6 +40,7 @@
     roofline: () => ({
       data: { kernels: kernels(), trails: Object.entries(trails).flatMap(([family, kernel]) => trail(family, kernel)) },
       signals: { gpu: lesson.point.gpu },
+      label: `Roofline of one pass. ${lesson.text("verdict")}`,
     }),
   };
   lesson.chartRows = (name) => (lesson.ready(lesson.point) ? CHARTS[name]() : null);
