@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from builder.units import GIB, KIB, MIB, TIB
-
-MINUS = "\u2212"
+from builder.units import GIB, KIB, MIB, MINUS, TIB
 
 
 class Dimension(NamedTuple):
