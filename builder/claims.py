@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -144,12 +144,11 @@ class Sweep:
         named = [axis for axis in AXES if axis not in COUNTED]
         choices = [axes[axis] if axis in self.free else (getattr(place, axis),) for axis in named]
         for chosen in itertools.product(*choices):
-            corner = place
-            for axis, value in zip(named, chosen, strict=True):
-                corner = corner.but(axis, value)
-            for axis in COUNTED:
-                if axis in self.free:
-                    corner = corner.but(axis, self.vocabulary.span(axis, corner.phase))
+            corner = replace(place, **dict(zip(named, chosen, strict=True)))
+            spans: dict[str, Any] = {
+                axis: self.vocabulary.span(axis, corner.phase) for axis in COUNTED if axis in self.free
+            }
+            corner = replace(corner, **spans)
             if 0 not in corner.shape and not (corner.phase == "decode" and corner.least_context < 1):
                 yield corner
 

@@ -22,7 +22,12 @@ _VERSIONED = (
     "vLLM|SGLang|TRT-LLM|TensorRT-LLM|TensorRT|PyTorch|CUDA|cuDNN|Triton|Python|NumPy|Linux|Ubuntu|Chromium|Chrome"
     "|Firefox|Safari|Vega|Vega-Lite|Altair|DCGM|Nsight Compute|Nsight Systems|driver|Playwright"
 )
-_NOT_NUMBERS = re.compile(
+_REFERENCES = re.compile(
+    rf"""(?<!\w)(?:{_REFERENCE})[ \u00a0]?(?:{_FROM_WORD})           # 'parts 6 to 8', 'section two'
+        (?:(?:[ ]?[–-][ ]?|,[ ]|[ ](?:to|and|or)[ ])(?:{_FROM_WORD}))*\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_WITH_DIGITS = re.compile(
     rf"""
       (?:https?://|www\.)[^\s\x00<>]+                              # an address
     | [\w.+-]+@[\w-]+\.[\w.]+
@@ -30,14 +35,13 @@ _NOT_NUMBERS = re.compile(
     | \b\d{{1,2}}(?:st|nd|rd|th)?[ \u00a0](?:{_MONTH})(?:,?[ \u00a0]\d{{4}})?\b
     | \b(?:{_MONTH})[ \u00a0](?:\d{{1,2}}(?:st|nd|rd|th)?,?[ \u00a0])?\d{{4}}\b
     | \b(?:{_MONTH})[ \u00a0]\d{{1,2}}(?!\d)
-    | (?i:(?<!\w)(?:{_REFERENCE})[ \u00a0]?(?:{_FROM_WORD})      # 'parts 6 to 8'
-        (?:(?:[ ]?[–-][ ]?|,[ ]|[ ](?:to|and|or)[ ])(?:{_FROM_WORD}))*)\b
     | \bv\d+(?:\.\d+)*\w*                                          # a version
     | \b(?:{_VERSIONED})[ \u00a0]v?\d+(?:\.\d+)*(?:[a-z]+\d+)?\b
     | \b\d+\.\d+\.\d+(?:\.\w+)*\b
     | (?i:\bversions?[ \u00a0]\d+(?:\.\d+)*)\b
+    | \b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{{7,40}}\b            # a commit
     | \b\d+(?:st|nd|rd|th)\b                                       # an ordinal
-    | \b[^\W\d_]\w*(?:[-.]\w+)*                                    # a letter before the first digit, or a plain word
+    | \b[^\W\d_](?=[\w.-]*\d)\w*(?:[-.]\w+)*                       # a letter before the first digit
     """,
     re.VERBOSE,
 )
@@ -66,15 +70,11 @@ def _names(catalogue: tuple[str, ...]) -> re.Pattern[str] | None:
 def without_names(text: str, catalogue: Iterable[str] = ()) -> str:
     """The text, the same length, with everything blotted out that holds digits but is no number."""
 
-    def blot(match: re.Match[str]) -> str:
-        word = match[0]
-        reference = not _HAS_DIGIT.search(word) and re.search(r"[\s\u00a0]", word)
-        return "\x00" * len(word) if _HAS_DIGIT.search(word) or reference else word
-
     names = _names(tuple(catalogue))
-    if names:
-        text = names.sub(lambda match: "\x00" * len(match[0]), text)
-    return _NOT_NUMBERS.sub(blot, text)
+    patterns = (names, _REFERENCES, _WITH_DIGITS) if _HAS_DIGIT.search(text) else (_REFERENCES,)
+    for pattern in patterns:
+        text = pattern.sub(lambda match: "\x00" * len(match[0]), text) if pattern else text
+    return text
 
 
 def unbound(text: str, catalogue: Iterable[str] = ()) -> Iterator[Unbound]:

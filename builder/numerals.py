@@ -291,6 +291,10 @@ _IN_WORDS = re.compile(
     )(?![\w])""",
     re.IGNORECASE | re.VERBOSE,
 )
+_WORD_START = re.compile(
+    rf"(?<![\w-])(?:{'|'.join([*_TENS, *_SMALL, *_SCALES, *_RATIOS, *_MULTIPLES, 'one', 'an?'])})(?=s?(?!\w)|fold)",
+    re.IGNORECASE,
+)
 
 
 def _count(text: str) -> tuple[float, float]:
@@ -367,9 +371,13 @@ def numerals_in(text: str) -> Iterator[Numeral]:
     """Every number of a text, in digits or in words, from left to right."""
     found = [_digit_numeral(match, text) for match in _DIGITS.finditer(text)]
     ends = {behind.end() for number in found if (behind := _SCALE_BEHIND.match(text, number.end))}
-    for match in _IN_WORDS.finditer(text):
-        if match.end() not in ends:  # the 'million' of '20 million' is part of that number
-            found.append(_word_numeral(match))
+    at = 0
+    for word in _WORD_START.finditer(text):  # trying the long pattern at every letter would take most of the time
+        match = _IN_WORDS.match(text, word.start()) if word.start() >= at else None
+        if match:
+            at = match.end()
+            if at not in ends:  # the 'million' of '20 million' is part of that number
+                found.append(_word_numeral(match))
     return iter(sorted(found, key=lambda number: number.start))
 
 

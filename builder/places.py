@@ -20,6 +20,7 @@ _VISIBLE = re.compile(
     r"""(?P<mark>[*`]+|(?<!\w)_+|_+(?!\w))
     |\\(?P<escaped>[!-/:-@\[-`{-~])
     |(?P<entity>&(?:\#[xX]?[0-9A-Fa-f]+|\w+);)
+    |[^*`_\\&\n]+
     |.""",
     re.VERBOSE | re.DOTALL,
 )
@@ -82,25 +83,31 @@ class Inline:
         """
         out: list[str] = []
         indices: list[int] = []
-        skip = {index for low, high in hidden for index in range(low, high)}
-        position = start
-        while position < end:
-            match = _VISIBLE.match(self.content, position, end)
-            assert match
-            if position not in skip and not match["mark"]:
-                text = html.unescape(match[0]) if match["entity"] else match["escaped"] or match[0]
-                text = " " if text == "\n" else text
-                out.append(text)
-                indices += [position + (1 if match["escaped"] else 0)] * len(text)
-            position = match.end() if position not in skip else position + 1
+        for low, high in [*sorted(hidden), (end, end)]:
+            while start < min(low, end):
+                match = _VISIBLE.match(self.content, start, min(low, end))
+                assert match
+                if match["escaped"]:
+                    out.append(match["escaped"])
+                    indices.append(start + 1)
+                elif match["entity"]:
+                    out.append(html.unescape(match[0]))
+                    indices += [start] * len(out[-1])
+                elif not match["mark"]:
+                    out.append(match[0] if match[0] != "\n" else " ")
+                    indices += range(start, match.end())
+                start = match.end()
+            start = max(start, high)
         return "".join(out), indices
 
     def masked(self, filler: str = "\x00") -> str:
         """The content, the same length, with what is no prose blotted out."""
-        text = self.content
-        for start, end, _ in self.masks:
-            text = text[:start] + filler * (end - start) + text[end:]
-        return text
+        kept, at = [], 0
+        for start, end, _ in sorted(self.masks):
+            if end > at:
+                kept += [self.content[at : max(start, at)], filler * (end - max(start, at))]
+                at = end
+        return "".join([*kept, self.content[at:]])
 
 
 def align(source: Source, content: str, first_line: int, kind: str) -> Inline:

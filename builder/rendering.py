@@ -322,7 +322,7 @@ class Renderer:
         text = ""
         if index + 1 < len(tokens) and tokens[index + 1].type == "link_close":
             part = self.blocks_of.ids.get(href.removeprefix("#"))
-            text = f"part {part.number}" if part else href
+            text = str(part.number) if part else href
         title = f' title="{escapeHtml(str(token.attrs["title"]))}"' if token.attrs.get("title") else ""
         return f'<a href="{escapeHtml(href)}"{title}>{escapeHtml(text)}'
 

@@ -6,7 +6,8 @@ that the page doesn't; passes are computed when a name first asks for them and r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -15,7 +16,7 @@ import numpy as np
 from builder import roofline
 from builder.catalog import Gpu, Model
 from builder.errors import LessonError, did_you_mean
-from builder.ledger import GROUPS, KERNELS, MOST_TOKENS, Point, forward_pass
+from builder.ledger import GROUPS, KERNELS, MOST_TOKENS, Kernel, Point, forward_pass
 from builder.numerals import (
     BYTE,
     BYTE_PER_SECOND,
@@ -121,36 +122,44 @@ class Vocabulary:
 
     def __init__(self, grid: GridLike) -> None:
         self.grid = grid
+        self._rows: dict[Place, dict[str, Kernel]] = {}
         self._passes: dict[Place, roofline.Pass] = {}
         self._spans: dict[tuple[str, bool], Span] = {}
 
     # places
 
-    def moved(self, place: Place, settings: Iterable[Setting]) -> Place:
+    def moved(self, place: Place, settings: Sequence[Setting]) -> Place:
         """The place with some axes or assumptions set. Raises LessonError where one is off its axis."""
-        last = None
-        for last in settings:
-            place = self._set(place, last)
-        self.check_decode(place, last.name_offset if last else 0)
+        if not settings:
+            return place
+        changes: dict[str, Any] = {}
+        assumptions = dict(place.assumptions)
+        for setting in settings:
+            value = self._value_of(setting)
+            if setting.name in ASSUMPTIONS:
+                assumptions[setting.name] = value
+            else:
+                changes[setting.name] = value
+        place = replace(place, **changes, assumptions=tuple(sorted(assumptions.items())))
+        self.check_decode(place, settings[-1].name_offset)
         return place
 
-    def _set(self, place: Place, setting: Setting) -> Place:
+    def _value_of(self, setting: Setting) -> Any:
+        """A setting's value as the ledger wants it. Raises LessonError where it is off its axis."""
         name, value = setting.name, setting.value
         if name in COUNTED:
-            return place.but(name, _position(setting))
+            return _position(setting)
         if name in AXES:
             known = tuple(self.grid.axes[name])
             if value not in known:
                 shown = f"{value:g}" if isinstance(value, float) else value
                 raise wrong(f"{name} is none of its values: '{shown}'", setting.offset, did_you_mean(str(shown), known))
-            return place.but(name, value)
+            return value
         if name in ASSUMPTIONS:
             try:
-                given = ASSUMPTIONS[name](value)
+                return ASSUMPTIONS[name](value)
             except LessonError as error:
                 raise wrong(error.message, setting.offset, error.hint) from None
-            rest = [pair for pair in place.assumptions if pair[0] != name]
-            return replace(place, assumptions=tuple(sorted([*rest, (name, given)])))
         raise wrong(f"a point has no '{name}'", setting.name_offset, did_you_mean(name, [*AXES, *ASSUMPTIONS]))
 
     def check_decode(self, place: Place, offset: int = 0) -> None:
@@ -169,29 +178,36 @@ class Vocabulary:
 
     def nearest(self, point: Point) -> Point:
         """The point with the grid's nearest tokens and context, by ratio; of two, the smaller."""
-        positions = {
-            axis: [int(p) for p in self.grid.axes[axis] if p >= 1 or (axis == "context" and point.phase != "decode")]
-            for axis in COUNTED
-        }
+        near: dict[str, Any] = {}
+        for axis in COUNTED:
+            wanted = int(getattr(point, axis))
+            least = 0 if axis == "context" and point.phase != "decode" else 1
+            positions = [int(p) for p in self.grid.axes[axis] if p >= least]
+            near[axis] = wanted if wanted in positions else min(positions, key=lambda p: _apart(p, wanted))
+        return point if (point.tokens, point.context) == tuple(near.values()) else replace(point, **near)
 
-        def near(axis: str) -> int:
-            wanted = int(getattr(point, axis)) or 0.5
-            return min(positions[axis], key=lambda p: (abs(np.log((p or 0.5) / wanted)), p))
-
-        return replace(point, tokens=near("tokens"), context=near("context"))
-
-    def cost(self, place: Place) -> roofline.Pass:
-        """The pass at a place, remembered; raises LessonError where the place has none."""
-        found = self._passes.get(place)
+    def rows(self, place: Place) -> dict[str, Kernel]:
+        """The rows of the pass at a place, which are the same on every GPU; remembered. Raises LessonError."""
+        anywhere = place.but("gpu", "")
+        found = self._rows.get(anywhere)
         if found is None:
             self.check_decode(place)
-            point, gpu = place.point, self.grid.gpus[place.gpu]
-            found = self._passes[place] = roofline.cost(forward_pass(self.grid.model, point), gpu, point.tokens)
+            rows = forward_pass(self.grid.model, place.point)
+            found = self._rows[anywhere] = {row.name: row for row in rows}
+        return found
+
+    def cost(self, place: Place) -> roofline.Pass:
+        """The pass at a place on its GPU; remembered. Raises LessonError where the place has none."""
+        found = self._passes.get(place)
+        if found is None:
+            rows, gpu = tuple(self.rows(place).values()), self.grid.gpus[place.gpu]
+            found = self._passes[place] = roofline.cost(rows, gpu, place.point.tokens)
         return found
 
     def forget(self, place: Place) -> None:
         """Drop a pass that nobody will ask for again."""
         self._passes.pop(place, None)
+        self._rows.pop(place.but("gpu", ""), None)
 
     # names
 
@@ -264,16 +280,19 @@ class Vocabulary:
         if len(kernels) > 1 and name in ("bound", "attainable_flops"):
             raise wrong(f"'{owner}' is several rows, which may differ in {name}", 0, f"name one: {kernels[0]}.{name}")
         notes.seen.append((place, Subject(kernels=kernels, column=name)))
-        cost = self.cost(place)
-        rows = [cost.row(kernel) for kernel in kernels]
-        if name == "bound":
-            return Value(_symbols(SYMBOLS["bound"], cost.bound[rows[0]]), "symbol")
-        if name == "arithmetic_intensity":
-            moved = cost.bytes_moved[rows].sum(axis=0)
-            if not np.all(moved > 0):
+        if name in ("flops", "bytes_moved", "arithmetic_intensity"):
+            rows = [self.rows(place)[kernel] for kernel in kernels]
+            flops = np.asarray(sum(row.flops for row in rows), dtype=float)
+            moved = np.asarray(sum(row.bytes_moved for row in rows), dtype=float)
+            if name == "arithmetic_intensity" and not np.all(moved > 0):
                 raise wrong(f"{owner} moves no byte here, so it has no intensity", 0)
-            return Value(cost.flops[rows].sum(axis=0) / moved, "number", FLOP_PER_BYTE)
-        return Value(getattr(cost, name)[rows].sum(axis=0), "number", COLUMNS[name])
+            data = flops if name == "flops" else moved if name == "bytes_moved" else flops / moved
+            return Value(data, "number", COLUMNS[name])
+        cost = self.cost(place)
+        if name == "bound":
+            return Value(_symbols(SYMBOLS["bound"], cost.bound[cost.row(owner)]), "symbol")
+        column = getattr(cost, name)
+        return Value(sum(column[cost.row(kernel)] for kernel in kernels), "number", COLUMNS[name])
 
     def _hardware(self, name: str, place: Place, notes: Notes) -> Value:
         if name not in HARDWARE:
@@ -306,6 +325,11 @@ class Vocabulary:
         if name in SYMBOLS:
             return SYMBOLS[name]
         return tuple(map(str, self.grid.axes[name])) if name in AXES and name not in COUNTED else ()
+
+
+def _apart(one: int, other: int) -> tuple[float, int]:
+    """How far two positions are apart by ratio, an empty context counting as half a token."""
+    return abs(math.log((one or 0.5) / (other or 0.5))), one
 
 
 def _position(setting: Setting) -> int:
