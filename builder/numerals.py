@@ -1,0 +1,481 @@
+"""Numbers as a sentence writes them: found, read, and written again in the author's own form.
+
+Two things are read here: a numeral ('1,840', '0.3', '8k', '20', 'sixty', 'half', 'threefold') and the unit behind it
+('tokens per second', 'FLOPs a byte', 'GiB', '%', 'times'). The precision of a numeral is the number of digits after
+its point. prose.py, lint.py and numbers.py all see numbers through this file, so they never disagree about what one is.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from builder.units import GIB, KIB, MIB, MINUS, TIB
+
+
+class Dimension(NamedTuple):
+    """What a value is measured in: exponents of byte, FLOP, second, token and money."""
+
+    byte: int = 0
+    flop: int = 0
+    second: int = 0
+    token: int = 0
+    money: int = 0
+
+    def times(self, other: Dimension, sign: int = 1) -> Dimension:
+        """The dimension of a product; of a quotient with sign −1."""
+        return Dimension(*(mine + sign * theirs for mine, theirs in zip(self, other, strict=True)))
+
+    def power(self, exponent: int) -> Dimension:
+        """The dimension of a whole power."""
+        return Dimension(*(exponent * mine for mine in self))
+
+    @property
+    def hard(self) -> Dimension:
+        """Without the tokens: they are counted things, so a sentence may leave them out or call them users."""
+        return self._replace(token=0)
+
+    @property
+    def name(self) -> str:
+        """As an error says it: 'tokens per second', 'bytes', 'a plain number'."""
+        if self in _DIMENSION_NAMES:
+            return _DIMENSION_NAMES[self]
+        parts = [(word, power) for word, power in zip(_BASE_NAMES, self, strict=True) if power]
+        above = "·".join(f"{word}{_power(power)}" for word, power in parts if power > 0) or "1"
+        below = "·".join(f"{word}{_power(-power)}" for word, power in parts if power < 0)
+        return f"{above}/{below}" if below else above
+
+
+def _power(exponent: int) -> str:
+    return "" if exponent == 1 else "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(exponent))
+
+
+_BASE_NAMES = ("byte", "FLOP", "s", "token", "dollar")
+ONE, BYTE, FLOP, SECOND, TOKEN = (Dimension(), Dimension(1), Dimension(0, 1), Dimension(0, 0, 1), Dimension(0, 0, 0, 1))
+PER_SECOND = Dimension(second=-1)
+TOKENS_PER_SECOND = Dimension(second=-1, token=1)
+FLOP_PER_BYTE = Dimension(byte=-1, flop=1)
+FLOP_PER_SECOND = Dimension(flop=1, second=-1)
+BYTE_PER_SECOND = Dimension(byte=1, second=-1)
+_DIMENSION_NAMES = {
+    ONE: "a plain number",
+    BYTE: "bytes",
+    FLOP: "FLOPs",
+    SECOND: "seconds",
+    TOKEN: "tokens",
+    TOKENS_PER_SECOND: "tokens per second",
+    FLOP_PER_BYTE: "FLOPs per byte",
+    FLOP_PER_SECOND: "FLOPs per second",
+    BYTE_PER_SECOND: "bytes per second",
+    Dimension(byte=1, token=-1): "bytes per token",
+}
+# what a sentence may state as a bare number, since nobody would take it for anything else
+PLAIN = (ONE, TOKEN, FLOP_PER_BYTE, TOKENS_PER_SECOND)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit as written: its dimension, and its size in SI."""
+
+    text: str
+    dimension: Dimension
+    size: float
+
+
+def _sized(dimension: Dimension, sizes: dict[str, float]) -> dict[str, tuple[Dimension, float]]:
+    return {name: (dimension, size) for name, size in sizes.items()}
+
+
+_SI = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_SI_WORDS = {"kilo": 1e3, "mega": 1e6, "giga": 1e9, "tera": 1e12, "peta": 1e15}
+
+# symbols, as they are: case counts
+_SYMBOLS: dict[str, tuple[Dimension, float]] = {
+    **_sized(BYTE, {"B": 1, "KB": 1e3, **{f"{prefix}B": size for prefix, size in _SI.items()}}),
+    **_sized(BYTE, {"KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": TIB}),
+    **_sized(FLOP, {f"{prefix}FLOP{s}": size for prefix, size in {"": 1.0, **_SI}.items() for s in ("", "s")}),
+    **_sized(FLOP_PER_SECOND, {f"{prefix}FLOPS": size for prefix, size in {"": 1.0, **_SI}.items()}),
+    **_sized(SECOND, {"s": 1, "ms": 1e-3, "µs": 1e-6, "μs": 1e-6, "us": 1e-6, "ns": 1e-9, "min": 60, "h": 3600}),
+    **_sized(ONE, {"%": 0.01, "×": 1, "x": 1}),
+    **_sized(Dimension(money=1), {"$": 1, "€": 1, "£": 1}),
+}
+# words, in lower case; a plural has an s
+_WORDS: dict[str, tuple[Dimension, float]] = {
+    **_sized(BYTE, {"byte": 1, "bit": 1 / 8, **{f"{prefix}byte": size for prefix, size in _SI_WORDS.items()}}),
+    **_sized(BYTE, {"kibibyte": KIB, "mebibyte": MIB, "gibibyte": GIB, "tebibyte": TIB}),
+    **_sized(FLOP, {"flop": 1, "operation": 1, "floating-point operation": 1}),
+    **_sized(FLOP, {f"{prefix}flop": size for prefix, size in _SI_WORDS.items()}),
+    **_sized(SECOND, {"second": 1, "sec": 1, "millisecond": 1e-3, "microsecond": 1e-6, "nanosecond": 1e-9}),
+    **_sized(SECOND, {"minute": 60, "hour": 3600, "day": 86400, "week": 604800, "month": 2629800, "year": 31557600}),
+    **_sized(TOKEN, {"token": 1}),
+    **_sized(ONE, {"percent": 0.01, "per cent": 0.01, "percentage point": 0.01, "times": 1, "fold": 1}),
+    **_sized(Dimension(money=1), {"dollar": 1, "euro": 1}),
+}
+# what a rate may be counted by without changing its dimension: 'bytes per weight'
+_THINGS = "weight|parameter|element|layer|sequence|request|prompt|user|step|pass|head|gpu|card|kernel|chip|model"
+
+_SYMBOL = "|".join(re.escape(name) for name in sorted(_SYMBOLS, key=len, reverse=True))
+_WORD = "|".join(re.escape(name).replace(r"\ ", r"[ \u00a0]") for name in sorted(_WORDS, key=len, reverse=True))
+_ONE_UNIT = re.compile(rf"(?:({_SYMBOL})|((?i:{_WORD})s?))(?![A-Za-z0-9])")
+_DENOMINATOR = re.compile(
+    rf"[\s\u00a0\u202f]*(?:/[ ]?|\b(?:per|an?|each|every)\b[\s\u00a0-])"
+    rf"(?:({_SYMBOL})|((?i:{_WORD})s?)|((?i:{_THINGS})))(?![A-Za-z0-9])"
+)
+_PER_SOMETHING = re.compile(r"([^\W\d_][\w-]*)(?=[\s\u00a0]*(?:/|\bper\b))")
+_GAP = r"[\s\u00a0\u2009\u202f-]*"
+# words that end a number's own phrase: what stands behind them isn't its unit
+_STOPS = frozenset({
+    "a", "an", "and", "as", "at", "but", "by", "each", "every", "fewer", "for", "from", "if", "in", "instead", "is",
+    "less", "longer", "more", "of", "on", "once", "or", "out", "per", "so", "than", "that", "the", "then", "though",
+    "to", "under", "until", "when", "where", "which", "while", "with", "without",
+})  # fmt: skip
+_ADJECTIVE = re.compile(r"([^\W\d_][\w-]*)[\s\u00a0]+")
+
+
+def _named(symbol: str | None, word: str | None) -> tuple[Dimension, float] | None:
+    if symbol:
+        return _SYMBOLS[symbol]
+    if word:
+        lowered = re.sub(r"\s", " ", word.lower())
+        return _WORDS.get(lowered) or _WORDS.get(lowered.removesuffix("s"))
+    return None
+
+
+def unit_at(text: str, start: int = 0) -> tuple[Unit, int] | None:
+    """The unit that begins at `start`, with its denominators, and where it ends; None where none begins there."""
+    match = _ONE_UNIT.match(text, start)
+    named = _named(match[1], match[2]) if match else None
+    if match and named:
+        (dimension, size), end = named, match.end()
+    else:
+        # '200 requests per second': what is counted has no unit, the rate has
+        thing = _PER_SOMETHING.match(text, start)
+        if not thing or thing[1].lower() in _STOPS or not _DENOMINATOR.match(text, thing.end()):
+            return None
+        dimension, size, end = ONE, 1.0, thing.end()
+    while below := _DENOMINATOR.match(text, end):
+        divisor = _named(below[1], below[2])
+        if divisor:
+            dimension, size = dimension.times(divisor[0], -1), size / divisor[1]
+        end = below.end()
+    return Unit(text[start:end], dimension, size), end
+
+
+@lru_cache(maxsize=512)
+def unit_of(text: str) -> Unit | None:
+    """The unit that a whole text is, such as 'TB/s'; None where it is none."""
+    found = unit_at(text)
+    return found[0] if found and found[1] == len(text) else None
+
+
+def unit_names() -> list[str]:
+    """Names to choose from when one is misspelt."""
+    return [*_SYMBOLS, *_WORDS]
+
+
+@dataclass(frozen=True)
+class Numeral:
+    """A number in a text: where it stands, what it says, and in which form.
+
+    start and end: of the digits or words, with sign and k, without unit. value: as it stands, before unit. scale: what
+    its digits are multiplied by (k: 1,000; million: 10⁶). decimals: digits after the point. comma: what groups
+    thousands ('' where nothing does, None where the number is too short to show). tolerance: a value that differs by
+    less is the same number; of words that name a ratio, half a step of two digits.
+    """
+
+    start: int
+    end: int
+    text: str
+    value: float
+    scale: float = 1.0
+    decimals: int = 0
+    comma: str | None = None
+    sign: str = ""
+    in_words: bool = False
+    tolerance: float = 0.0
+    kilo: bool = False
+
+    def says(self, value: float, kilo: float = 1000.0) -> bool:
+        """Whether this text states `value`, a number in the text's unit. kilo: what k stands for here."""
+        if not math.isfinite(value):
+            return False
+        if self.in_words:
+            return abs(value - self.value) <= self.tolerance * (1 + 1e-9)
+        return self.written(value, kilo) == self.text
+
+    def amount(self, kilo: float = 1000.0) -> float:
+        """What the text says, in its unit."""
+        return self.value * kilo / 1000.0 if self.kilo else self.value
+
+    def written(self, value: float, kilo: float = 1000.0, decimals: int | None = None) -> str:
+        """`value`, a number in the text's unit, in this numeral's form: its decimals, separators, sign and k."""
+        scale = kilo if self.kilo else self.scale
+        places = self.decimals if decimals is None else decimals
+        shown = value / scale
+        if places < 0:
+            shown, places = round(shown, places), 0
+        digits = f"{abs(shown):,.{places}f}"
+        zero = not digits.strip("0.,")
+        comma = "," if self.comma is None else self.comma
+        digits = digits.replace(",", comma)
+        sign = MINUS if shown < 0 and not zero else self.sign.replace(MINUS, "")
+        head = f"{sign}{digits}"
+        return head + self.text[len(self.text.rstrip("k")) :] if self.kilo else head
+
+    def rewritten(self, value: float, width: float | None, kilo: float = 1000.0) -> str:
+        """The digits that state `value` in this form; with a width, as few of them as stay within it."""
+        if width is None:
+            return self.written(value, kilo)
+        scale = kilo if self.kilo else self.scale
+        whole = self.text.strip(f"+{MINUS}k")
+        trailing = len(whole) - len(whole.rstrip("0")) if not self.decimals and self.value else 0
+        magnitude = math.floor(math.log10(abs(value / scale))) if value else 0
+        for decimals in range(-min(trailing, max(magnitude, 0)), self.decimals + 12):
+            text = self.written(value, kilo, decimals)
+            if abs(_plain(text) * scale - value) <= width * abs(value):
+                return text
+        return self.written(value, kilo)
+
+
+def _plain(text: str) -> float:
+    """The number that digits with separators state."""
+    sign = -1.0 if text.startswith(MINUS) else 1.0
+    return sign * float(re.sub(rf"[^0-9.]|{MINUS}", "", text) or "0")
+
+
+_SEPARATORS = ",\u00a0\u202f\u2009"
+_DIGITS = re.compile(
+    rf"(?<![\w.])(?P<sign>[+{MINUS}]?)"
+    rf"(?P<whole>\d{{1,3}}(?:(?P<comma>[{_SEPARATORS}])\d{{3}}(?:(?P=comma)\d{{3}})*)(?!\d)|\d+)(?P<part>\.\d+)?"
+    r"(?P<kilo>k(?![A-Za-z0-9]))?"
+)
+_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_SCALE_BEHIND = re.compile(rf"[\s\u00a0\u202f-]+({'|'.join(_SCALES)})s?\b", re.IGNORECASE)
+
+_SMALL = {
+    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11,
+    "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18,
+    "nineteen": 19,
+}  # fmt: skip
+_TENS = {
+    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
+}  # fmt: skip
+_RATIOS = {"half": 0.5, "halves": 0.5, "third": 1 / 3, "thirds": 1 / 3, "quarter": 0.25, "quarters": 0.25}
+_MULTIPLES = {
+    **dict.fromkeys(("twice", "double", "doubles", "doubled", "doubling"), 2.0),
+    **dict.fromkeys(("thrice", "triple", "triples", "tripled", "tripling"), 3.0),
+    **dict.fromkeys(("quadruple", "quadruples", "quadrupled", "quadrupling"), 4.0),
+    **dict.fromkeys(("halve", "halved", "halving"), 0.5),
+}
+_DIGIT_WORD = "|".join(word for word, number in _SMALL.items() if number < 10)
+_JOIN = r"(?:[\s\u00a0]+|-)"
+_TO_99 = (
+    rf"(?:(?:{'|'.join(_TENS)})(?:{_JOIN}?(?:one|{_DIGIT_WORD}))?|{'|'.join(sorted(_SMALL, key=len, reverse=True))})"
+)
+_SCALE_WORD = rf"(?:{'|'.join(_SCALES)})s?"
+_IN_WORDS = re.compile(
+    rf"""(?<![\w-])(?:
+      (?P<fold>(?:{_TO_99}|hundred|thousand)-?fold)
+    | (?P<multiple>{"|".join(_MULTIPLES)})
+    | (?P<parts>(?:(?:an?|one|{_TO_99}){_JOIN})?(?:halves|half|thirds|quarters?)
+         (?:{_JOIN}an?{_JOIN}{_SCALE_WORD})?)
+    | (?P<third>(?:an?|one){_JOIN}third(?!{_JOIN}(?:of{_JOIN}these|time\b))
+         |third(?={_JOIN}of{_JOIN}(?:the|its|a|that)\b))
+    | (?P<number>(?:(?:(?:an?|one){_JOIN})?{_SCALE_WORD}|{_TO_99}{_JOIN}{_SCALE_WORD})(?:{_JOIN}{_SCALE_WORD})*
+         (?:{_JOIN}(?:and{_JOIN})?{_TO_99}(?:{_JOIN}{_SCALE_WORD})+)*(?:{_JOIN}(?:and{_JOIN})?{_TO_99})?
+       | {_TO_99})
+    )(?![\w])""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_WORD_START = re.compile(
+    rf"(?<![\w-])(?:{'|'.join([*_TENS, *_SMALL, *_SCALES, *_RATIOS, *_MULTIPLES, 'one', 'an?'])})(?=s?(?!\w)|fold)",
+    re.IGNORECASE,
+)
+
+
+def _count(text: str) -> tuple[float, float]:
+    """(value, last scale) of a number in words: 'two hundred and fifty' -> (250, 1), 'sixty million' -> (6e7, 1e6)."""
+    total, current, scale = 0.0, 0.0, 1.0
+    for word in re.findall(r"[a-z]+", re.sub(r"\b(?:an?|and)\b", " ", text.lower())):
+        name = word.removesuffix("s") if word not in _SMALL and word not in _TENS else word
+        if name in _SCALES and _SCALES[name] == 100:
+            current, scale = max(current, 1.0) * 100, 100.0
+        elif name in _SCALES:
+            total, current, scale = total + max(current, 1.0) * _SCALES[name], 0.0, _SCALES[name]
+        else:
+            part = _tens_and_ones(word)
+            current, scale = current + part, 1.0
+    return total + current, scale
+
+
+def _tens_and_ones(word: str) -> int:
+    if word == "one":
+        return 1
+    if word in _SMALL:
+        return _SMALL[word]
+    for tens, number in _TENS.items():
+        if word.startswith(tens):
+            rest = word[len(tens) :]
+            return number + (_tens_and_ones(rest) if rest else 0)
+    raise AssertionError(f"{word} is no number word")
+
+
+def _word_numeral(match: re.Match[str]) -> Numeral:
+    text = match[0]
+    lowered = re.sub(r"[\s\u00a0]+", " ", text.lower())
+    start, end = match.span()
+    if match["fold"]:
+        value = _count(re.sub(r"-?fold$", "", lowered))[0]
+        return Numeral(start, end, text, value, in_words=True, tolerance=0.05 if value < 10 else 0.5)
+    if match["multiple"]:
+        value = _MULTIPLES[lowered]
+        return Numeral(start, end, text, value, in_words=True, tolerance=0.05 if value > 1 else 0.005)
+    if match["parts"] or match["third"]:
+        words = re.findall(r"[a-z]+", lowered)
+        at = next(index for index, word in enumerate(words) if word in _RATIOS)
+        times = _count(" ".join(words[:at]))[0] if at and words[0] not in ("a", "an", "one") else 1.0
+        scale = _count(" ".join(words[at + 1 :]))[0] if words[at + 1 :] else 1.0
+        value = times * _RATIOS[words[at]]
+        return Numeral(start, end, text, value * scale, in_words=True, tolerance=0.005 * max(1.0, value) * scale)
+    value, scale = _count(lowered)
+    # a spelled-out integer is that integer; from a million on, two digits
+    tolerance = 0.5 if scale <= 1000 else scale * (0.05 if value < 10 * scale else 0.5)
+    return Numeral(start, end, text, value, in_words=True, tolerance=tolerance)
+
+
+def _digit_numeral(match: re.Match[str], text: str) -> Numeral:
+    whole, part = match["whole"], match["part"] or ""
+    value = float(re.sub(rf"[{_SEPARATORS}]", "", whole) + part) if len(whole) < 40 else math.inf
+    value = -value if match["sign"] == MINUS else value
+    comma = match["comma"] if match["comma"] else ("" if len(whole) > 3 else None)
+    behind = _SCALE_BEHIND.match(text, match.end())
+    scale = 1000.0 if match["kilo"] else (_SCALES[behind[1].lower()] if behind else 1.0)
+    return Numeral(
+        match.start(),
+        match.end(),
+        match[0],
+        value * scale,
+        scale,
+        max(len(part) - 1, 0),
+        comma,
+        match["sign"],
+        kilo=bool(match["kilo"]),
+    )
+
+
+def numerals_in(text: str) -> Iterator[Numeral]:
+    """Every number of a text, in digits or in words, from left to right."""
+    found = [_digit_numeral(match, text) for match in _DIGITS.finditer(text)]
+    ends = {behind.end() for number in found if (behind := _SCALE_BEHIND.match(text, number.end))}
+    at = 0
+    for word in _WORD_START.finditer(text):  # trying the long pattern at every letter would take most of the time
+        match = _IN_WORDS.match(text, word.start()) if word.start() >= at else None
+        if match:
+            at = match.end()
+            if at not in ends:  # the 'million' of '20 million' is part of that number
+                found.append(_word_numeral(match))
+    return iter(sorted(found, key=lambda number: number.start))
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A numeral and the unit behind it (None: no unit)."""
+
+    numeral: Numeral
+    unit: Unit | None
+
+
+def quantity(text: str, numeral: Numeral) -> Quantity:
+    """The numeral with the unit that the text gives it: right behind it, or behind one adjective of a number in digits.
+
+    A sign of money may also stand before it.
+    """
+    if numeral.start and text[numeral.start - 1] in "$€£":
+        return Quantity(numeral, Unit(text[numeral.start - 1], Dimension(money=1), 1.0))
+    if numeral.start and text[numeral.start - 1] == "×":
+        return Quantity(numeral, Unit("×", ONE, 1.0))
+    end = numeral.end
+    if not numeral.in_words and (behind := _SCALE_BEHIND.match(text, end)):
+        end = behind.end()
+    gap = re.compile(_GAP).match(text, end)
+    start = gap.end() if gap else end
+    found = unit_at(text, start)
+    if not found and not numeral.in_words and (word := _ADJECTIVE.match(text, start)) and word[1].lower() not in _STOPS:
+        found = unit_at(text, word.end())
+    return Quantity(numeral, found[0] if found else None)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Whether a text says a value. written: the digits that it should have; problem and hint: why it can't say it."""
+
+    ok: bool
+    written: str | None = None
+    problem: str | None = None
+    hint: str | None = None
+
+
+def compare(said: Quantity, value: float, dimension: Dimension, *, position: bool, width: float | None) -> Comparison:
+    """Hold a quantity of a text against a value in SI.
+
+    position: the value is a place on the tokens or context axis, where k is 1,024. width: how far off the text may be,
+    as a fraction of the value; None: it must be the value, to the digits of the text.
+    """
+    numeral, unit = said.numeral, said.unit
+    kilo = 1024.0 if position else 1000.0
+    size = 1.0
+    if unit is not None and unit.text == "B" and dimension.hard == ONE:
+        size = 1e9  # '8B' of parameters
+    elif unit is not None:
+        if not _fits(unit, dimension):
+            hint = f"the unit is read from '{unit.text}'"
+            return Comparison(False, problem=f"the fact is in {dimension.name}, the text in {unit.text}", hint=hint)
+        size = unit.size
+    elif dimension not in PLAIN:
+        hint = f"write the unit behind the number, such as {_UNIT_TO_WRITE.get(dimension, 'its unit')}"
+        return Comparison(False, problem=f"the fact is in {dimension.name}, the text names no unit", hint=hint)
+    amount = value / size
+    if width is not None:
+        ok = abs(numeral.amount(kilo) - amount) <= width * abs(amount) * (1 + 1e-9)
+    else:
+        ok = numeral.says(amount, kilo)
+    if ok:
+        return Comparison(True, numeral.text)
+    if numeral.in_words:
+        return Comparison(False, written=in_words(amount, numeral))
+    return Comparison(False, written=numeral.rewritten(amount, width, kilo))
+
+
+_UNIT_TO_WRITE = {BYTE: "GiB", FLOP: "GFLOP", SECOND: "ms", FLOP_PER_SECOND: "TFLOP/s", BYTE_PER_SECOND: "TB/s"}
+_RATIO_UNITS = re.compile(r"[%×x]|per ?cent|percent|times|fold", re.IGNORECASE)
+
+
+def _fits(unit: Unit, dimension: Dimension) -> bool:
+    """Whether a text in this unit may state a value of this dimension; tokens may be left out or called users."""
+    if unit.dimension.hard != dimension.hard:
+        return False
+    if dimension.hard == ONE:
+        if unit.dimension.token and not dimension.token:
+            return False  # '62 tokens' for a ratio
+        if dimension.token and _RATIO_UNITS.match(unit.text):
+            return False  # '64 %' for 64 tokens
+    return True
+
+
+def in_words(value: float, like: Numeral) -> str | None:
+    """A whole number up to 99 in words, for a text that states its number so; None where words would not do."""
+    number = round(value)
+    if not (like.text.isalpha() or "-" in like.text) or not 2 <= number <= 99 or abs(value - number) > 0.5:
+        return None
+    if like.text.lower() in _MULTIPLES or like.text.lower() in _RATIOS:
+        return None
+    small = {number: word for word, number in _SMALL.items()}
+    tens = {number: word for word, number in _TENS.items()}
+    if number in small:
+        return small[number]
+    ten, one = tens[number // 10 * 10], number % 10
+    return ten if not one else f"{ten}-{'one' if one == 1 else small[one]}"

@@ -1,0 +1,411 @@
+"""Tokens → HTML: sections, figures, questions, bound numbers, claims with their proofs, formulas.
+
+A bound number is a link that sets the bench and says which readout or cell of the ledger shows it:
+
+    <a class="bound" href="#phase=decode&…" data-fact="throughput @ tokens=64" data-readout="throughput">1,840 …</a>
+
+data-readout, data-kernel (space-separated names) with data-column, or data-control name what to point at. A claim is
+such a link, followed by a button that opens what was proved: a native popover, so it needs no script.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+
+from builder import maths
+from builder.bindings import Checked
+from builder.errors import LessonError
+from builder.ledger import Point
+from builder.markdown import HEADING_ID, Parsed, Span
+from builder.places import Source
+from builder.values import AXES, Subject
+
+
+@dataclass
+class Part:
+    """A section before it is rendered."""
+
+    id: str
+    number: int
+    title: str
+    heading: list[Token]
+    tokens: list[Token] = field(default_factory=list)
+
+
+def plain_text(tokens: Sequence[Token]) -> str:
+    """Inline tokens as plain text."""
+    out = []
+    for token in tokens:
+        if token.type in ("text", "code_inline", "text_special", "math_inline"):
+            out.append(token.content)
+        elif token.type in ("softbreak", "hardbreak"):
+            out.append(" ")
+        elif token.children:
+            out.append(plain_text(token.children))
+    return "".join(out)
+
+
+def slug(text: str) -> str:
+    """A heading's text as an address: 'The ridge moves' -> 'the-ridge-moves'."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+class Blocks:
+    """Sorts the tokens of all sources into lead, sections and footnotes, and prepares figures and questions."""
+
+    def __init__(self, md: MarkdownIt, checked: Mapping[int, Checked], errors: list[LessonError]) -> None:
+        self.md, self.checked, self.errors = md, checked, errors
+        self.lead: list[Token] = []
+        self.footnotes: list[Token] = []
+        self.figures: list[tuple[str, str, str, int]] = []
+        self.ids: dict[str, Part | None] = {}
+        self.questions = 0
+
+    def sections(self, parsed: Sequence[Parsed]) -> list[Part]:
+        """The parts of the lesson, in order."""
+        parts: list[Part] = []
+        for each in parsed:
+            here = parts[-1].tokens if parts else self.lead
+            tokens = self._directives(each)
+            position = 0
+            while position < len(tokens):
+                token = tokens[position]
+                if token.type == "footnote_block_open":
+                    end = next(k for k, t in enumerate(tokens) if t.type == "footnote_block_close")
+                    self.footnotes += tokens[position : end + 1]
+                    position = end + 1
+                elif token.type == "heading_open" and token.level == 0:
+                    part = self._heading(each, token, tokens[position + 1], len(parts) + 1)
+                    if part:
+                        parts.append(part)
+                        here = part.tokens
+                    else:
+                        here += tokens[position : position + 3]
+                    position += 3
+                else:
+                    here.append(token)
+                    position += 1
+        return parts
+
+    def _heading(self, parsed: Parsed, token: Token, inline: Token, number: int) -> Part | None:
+        """The part that a heading begins; None where it only stands within one, and has an id then."""
+        children = inline.children or []
+        record = inline.meta["inline"]
+        named = HEADING_ID.search(record.content)
+        if named and children and children[-1].type == "text":
+            children[-1].content = HEADING_ID.sub("", children[-1].content)
+        unnumbered = [child for child in children if not child.meta.get("span")]
+        text = plain_text(children).strip()
+        name = named[1] if named else slug(_outside_spans(children)) or f"part-{number}"
+        offset = record.offset(0)
+        if token.tag == "h1":
+            self.errors.append(
+                parsed.source.wrong("a heading of level one", offset, "the title stands in the front matter")
+            )
+        if name in self.ids:
+            hint = "give it a name of its own: ## Title {#name}"
+            self.errors.append(parsed.source.wrong(f"two headings have the address '#{name}'", offset, hint))
+        if not unnumbered and not text:
+            self.errors.append(parsed.source.wrong("this heading is empty", offset, "write its text behind the #"))
+        part = Part(name, number, text, children) if token.tag == "h2" else None
+        self.ids[name] = part
+        if part is None:
+            token.attrSet("id", name)
+        return part
+
+    # directives
+
+    def _directives(self, parsed: Parsed) -> list[Token]:
+        out: list[Token] = []
+        stack: list[tuple[Token, list[Token]]] = []
+        for token in parsed.tokens:
+            if token.type == "directive_open":
+                stack.append((token, out))
+                out = []
+            elif token.type == "directive_close":
+                opened, outer = stack.pop()
+                outer += self._directive(parsed.source, opened, out)
+                out = outer
+            else:
+                out.append(token)
+        return out
+
+    def _directive(self, source: Source, opened: Token, tokens: list[Token]) -> list[Token]:
+        name, argument, offset = opened.info, opened.meta["argument"], opened.meta["offset"]
+        if name == "figure":
+            return self._figure(source, argument, offset, tokens)
+        if name == "question":
+            return self._question(source, offset, tokens)
+        if name == "bench":
+            if tokens or argument:
+                self.errors.append(source.wrong("the bench has no text", offset, "write ::: bench, then :::"))
+            return [_html("<!--slot:bench-->\n")]
+        return tokens
+
+    def _figure(self, source: Source, name: str, offset: int, tokens: list[Token]) -> list[Token]:
+        if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
+            self.errors.append(source.wrong("a figure needs its name", offset, "write ::: figure throughput"))
+            return tokens
+        if any(each[0] == name for each in self.figures):
+            self.errors.append(source.wrong(f"the figure '{name}' stands twice", offset, "show it once and link to it"))
+        alt = ""
+        paragraphs = list(_paragraphs(tokens))
+        if paragraphs and (lead := plain_text(tokens[paragraphs[0] + 1].children or [])).startswith("alt:"):
+            alt = lead.removeprefix("alt:").strip()
+            tokens = tokens[: paragraphs[0]] + tokens[paragraphs[0] + 3 :]
+            paragraphs = list(_paragraphs(tokens))
+        if not alt:
+            self.errors.append(
+                source.wrong(f"the figure '{name}' has no alternative text", offset, "begin it with alt: …")
+            )
+        if not paragraphs:
+            self.errors.append(source.wrong(f"the figure '{name}' has no sentence", offset, "say what to see"))
+            return tokens
+        self.figures.append((name, alt, source.path, source.place(offset)[0]))
+        first = paragraphs[0]
+        sentence, caption = tokens[first + 1], tokens[first + 3 :]
+        out = [_html(f'<figure id="figure-{name}" data-figure="{name}">\n<p class="figure-sentence">')]
+        out += [sentence, _html(f"</p>\n<!--slot:figure {name}-->\n")]
+        if caption:
+            out += [_html("<figcaption>\n"), *caption, _html("</figcaption>\n")]
+        return [*out, _html("</figure>\n")]
+
+    def _question(self, source: Source, offset: int, tokens: list[Token]) -> list[Token]:
+        self.questions += 1
+        name = f"question-{self.questions}"
+        start = next((k for k, t in enumerate(tokens) if t.type == "bullet_list_open"), None)
+        end = next((k for k in range(len(tokens) - 1, -1, -1) if tokens[k].type == "bullet_list_close"), None)
+        if start is None or end is None:
+            hint = "list them: - [x] the right one, - [ ] a wrong one, each with its reason indented below"
+            self.errors.append(source.wrong("the question has no answers", offset, hint))
+            return tokens
+        if start == 0:
+            self.errors.append(source.wrong("the question isn't asked", offset, "write it above its answers"))
+        answers, right = self._answers(source, offset, tokens[start + 1 : end])
+        if right != 1:
+            hint = "mark one with [x], the others with [ ]"
+            self.errors.append(
+                source.wrong(f"the question has {right or 'no'} right answer{'s' if right > 1 else ''}", offset, hint)
+            )
+        opened = f'<div class="question" id="{name}" role="group" aria-label="Question {self.questions}">\n'
+        head = [_html(opened), *tokens[:start], _html('<ul class="answers">\n')]
+        return [*head, *answers, _html("</ul>\n"), *tokens[end + 1 :], _html("</div>\n")]
+
+    def _answers(self, source: Source, offset: int, tokens: list[Token]) -> tuple[list[Token], int]:
+        out: list[Token] = []
+        right = 0
+        for item in _items(tokens):
+            first = item[1] if len(item) > 1 else None
+            children = (first.children or []) if first is not None and first.type == "inline" else []
+            text = children[0].content if children and children[0].type == "text" else ""
+            at = source.starts[first.map[0]] if first is not None and first.map else offset
+            if not re.match(r"\[[xX ]\] \S?", text):
+                hint = "write - [x] or - [ ] before its text"
+                self.errors.append(source.wrong("this answer isn't marked right or wrong", at, hint))
+                continue
+            if len(item) < 4 or item[3].type != "paragraph_open":
+                hint = "write it below, indented, behind an empty line"
+                self.errors.append(source.wrong("this answer has no reason", at, hint))
+                continue
+            correct = text[1] in "xX"
+            right += correct
+            children[0].content = text[4:]
+            word = "Right." if correct else "No."
+            reason = item[4]
+            reason.children = [_html_inline(f"<strong>{word}</strong> "), *(reason.children or [])]
+            for token in item:
+                token.hidden = False
+            kind = "right" if correct else "wrong"
+            out += [_html(f'<li><details class="answer" data-answer="{kind}"><summary>'), item[1]]
+            out += [_html('</summary>\n<div class="reason">\n'), *item[3:], _html("</div></details></li>\n")]
+        return out, right
+
+
+def _outside_spans(children: Sequence[Token]) -> str:
+    """The text of a heading without its bound numbers, so that its address outlives them."""
+    depth, kept = 0, []
+    for token in children:
+        depth += {"bound_open": 1, "bound_close": -1}.get(token.type, 0)
+        if depth == 0:
+            kept.append(token)
+    return plain_text(kept)
+
+
+def _paragraphs(tokens: Sequence[Token]) -> Iterator[int]:
+    """Where paragraphs of the outermost level begin."""
+    level = tokens[0].level if tokens else 0
+    for position, token in enumerate(tokens):
+        if token.type == "paragraph_open" and token.level == level:
+            yield position
+
+
+def _items(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """The contents of the items of a list."""
+    depth = 0
+    item: list[Token] = []
+    for token in tokens:
+        if token.type == "list_item_close":
+            depth -= 1
+            if depth == 0:
+                yield item
+        if depth:
+            item.append(token)
+        if token.type == "list_item_open":
+            depth += 1
+            item = [] if depth == 1 else item
+
+
+def _html(text: str) -> Token:
+    token = Token("raw_html", "", 0)
+    token.content = text
+    token.block = True
+    return token
+
+
+def _html_inline(text: str) -> Token:
+    token = Token("raw_html", "", 0)
+    token.content = text
+    return token
+
+
+class Renderer:
+    """Renders tokens with our own rules on top of markdown-it's."""
+
+    def __init__(self, md: MarkdownIt, checked: Mapping[int, Checked], blocks: Blocks) -> None:
+        self.md, self.checked, self.blocks_of = md, checked, blocks
+        self.proofs = 0
+        rules: dict[str, Any] = {
+            "raw_html": self._raw,
+            "bound_open": self._bound_open,
+            "bound_close": self._bound_close,
+            "math_inline": self._maths,
+            "math_block": self._maths,
+            "th_open": self._cell,
+            "td_open": self._cell,
+            "link_open": self._link_open,
+            "footnote_block_open": lambda *_: '<section class="footnotes">\n<ol>\n',
+            "table_open": lambda *_: '<div class="table"><table>\n',
+            "table_close": lambda *_: "</table></div>\n",
+        }
+        assert isinstance(md.renderer, RendererHTML)
+        self.html = md.renderer
+        self.html.rules.update(rules)
+
+    def inline(self, tokens: Sequence[Token]) -> str:
+        """HTML of inline tokens."""
+        return self.html.renderInline(tokens, self.md.options, {}).strip()
+
+    def blocks(self, tokens: Sequence[Token]) -> str:
+        """HTML of block tokens."""
+        return self.html.render(tokens, self.md.options, {})
+
+    def _raw(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        return tokens[index].content
+
+    def _cell(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        """A table's cell: alignment is a class, since the page's policy has no style attributes."""
+        token = tokens[index]
+        align = str(token.attrs.get("style", "")).removeprefix("text-align:")
+        return f'<{token.tag} class="{align}">' if align else f"<{token.tag}>"
+
+    def _link_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        token = tokens[index]
+        href = str(token.attrs.get("href", ""))
+        text = ""
+        if index + 1 < len(tokens) and tokens[index + 1].type == "link_close":
+            part = self.blocks_of.ids.get(href.removeprefix("#"))
+            text = str(part.number) if part else href
+        title = f' title="{escapeHtml(str(token.attrs["title"]))}"' if token.attrs.get("title") else ""
+        return f'<a href="{escapeHtml(href)}"{title}>{escapeHtml(text)}'
+
+    def _maths(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        token = tokens[index]
+        if token.meta.get("broken"):
+            return ""
+        spans: dict[int, Span] = token.meta.get("macros", {})
+
+        def bound(macro: maths.Macro) -> str:
+            span = spans[macro.start]
+            text = " ".join(span.inline.content[span.text_start : span.text_end].split())
+            return self._open(span) + escapeHtml(text.replace(" ", "\u00a0")) + self._close(span)
+
+        display = token.type == "math_block"
+        text = maths.render(token.content, display=display, bound=bound)
+        return f'<div class="math">{text}</div>\n' if display else text
+
+    def _bound_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        return self._open(tokens[index].meta["span"])
+
+    def _bound_close(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        return self._close(tokens[index].meta["span"])
+
+    def _open(self, span: Span) -> str:
+        checked = self.checked[id(span.open_token)]
+        bound, result = checked.bound, checked.result
+        if result is None or bound.kind == "exempt" or (bound.kind == "value" and bound.point is None):
+            return ""
+        kind = "claim" if bound.kind == "claim" else "bound"
+        if bound.point is None:
+            return f'<span class="{kind}">'
+        attributes = {"class": kind, "href": bound.fragment or "", "data-fact": bound.fact, **_pointing(result.subject)}
+        if bound.off_grid:
+            attributes["title"] = (
+                f"At exactly this point: {bound.shown or 'see the text'}. On the bench: {bound.off_grid}."
+            )
+            attributes["data-off-grid"] = bound.off_grid
+        written = " ".join(f'{name}="{escapeHtml(value)}"' for name, value in attributes.items())
+        return f"<a {written}>"
+
+    def _close(self, span: Span) -> str:
+        checked = self.checked[id(span.open_token)]
+        bound, result = checked.bound, checked.result
+        if result is None or bound.kind == "exempt" or (bound.kind == "value" and bound.point is None):
+            return ""
+        closing = "</span>" if bound.point is None else "</a>"
+        if bound.kind != "claim" or span.inline.kind in ("heading", "front matter", "formula"):
+            return closing
+        return closing + self._proof(checked)
+
+    def _proof(self, checked: Checked) -> str:
+        """A mark that opens what was proved: fact, values, point or range. It needs no script, and Escape closes it."""
+        result, bound = checked.result, checked.bound
+        assert result is not None
+        self.proofs += 1
+        name = f"proof-{self.proofs}"
+        lines = [f"<code>{escapeHtml(bound.fact)}</code>"]
+        if result.proof and result.proof.values:
+            lines.append(escapeHtml(result.proof.values))
+        if result.proof and result.proof.range:
+            lines.append(f"Proved over {escapeHtml(result.proof.range)}")
+        elif result.exact:
+            lines.append(f"At {escapeHtml(words_of(result.exact))}")
+        inner = "".join(f'<span class="proof-line">{line}</span> ' for line in lines)
+        button = (
+            f'<button type="button" class="proof-mark" popovertarget="{name}" aria-label="What was proved">∎</button>'
+        )
+        return f'{button}<span class="proof" id="{name}" popover>{inner.rstrip()}</span>'
+
+
+def words_of(point: Point) -> str:
+    """A point as a reader reads it: 'decode, 64 tokens, context 8,192, h100, bf16 weights, bf16 cache, gqa'."""
+    return (
+        f"{point.phase}, {point.tokens:,} token{'' if point.tokens == 1 else 's'}, context {point.context:,}, "
+        f"{point.gpu}, {point.weights} weights, {point.kv} cache, {point.attention}"
+    )
+
+
+def _pointing(subject: Subject) -> dict[str, str]:
+    """The data attributes that say what the page points at."""
+    if subject.readout:
+        return {"data-readout": subject.readout}
+    if subject.kernels:
+        return {"data-kernel": " ".join(subject.kernels), "data-column": subject.column or ""}
+    return {"data-control": subject.control} if subject.control in AXES else {}

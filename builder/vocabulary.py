@@ -1,0 +1,348 @@
+"""The names of the language of facts, a table a kind, and what each is at a place of the ledger.
+
+A new name is a row of a table here. Everything is computed through forward_pass and cost, so a fact can say nothing
+that the page doesn't; passes are computed when a name first asks for them and remembered per place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from builder import roofline
+from builder.catalog import Gpu, Model
+from builder.errors import LessonError, did_you_mean
+from builder.ledger import GROUPS, KERNELS, MOST_TOKENS, Kernel, Point, forward_pass
+from builder.numerals import (
+    BYTE,
+    BYTE_PER_SECOND,
+    FLOP,
+    FLOP_PER_BYTE,
+    FLOP_PER_SECOND,
+    ONE,
+    SECOND,
+    TOKEN,
+    TOKENS_PER_SECOND,
+    Dimension,
+)
+from builder.syntax import Setting, wrong
+from builder.units import DTYPE_BITS
+from builder.values import AXES, COUNTED, Array, Place, Span, Subject, Value
+
+# totals of a pass; each is also the name of a readout on the page
+TOTALS: dict[str, Dimension] = {
+    "throughput": TOKENS_PER_SECOND,
+    "time": SECOND,
+    "flops": FLOP,
+    "bytes_moved": BYTE,
+    "arithmetic_intensity": FLOP_PER_BYTE,
+    "peak_share": ONE,
+    "resident_bytes": BYTE,
+    "largest_batch": TOKEN,
+}
+# columns of a row, or of a group of rows; `bound` is a symbol
+COLUMNS: dict[str, Dimension] = {
+    "flops": FLOP,
+    "bytes_moved": BYTE,
+    "arithmetic_intensity": FLOP_PER_BYTE,
+    "attainable_flops": FLOP_PER_SECOND,
+    "time": SECOND,
+    "share": ONE,
+}
+HARDWARE: dict[str, Dimension] = {
+    "peak_flops": FLOP_PER_SECOND,
+    "peak_flops_fp8": FLOP_PER_SECOND,
+    "hbm_bandwidth": BYTE_PER_SECOND,
+    "ridge_point": FLOP_PER_BYTE,
+    "memory_bytes": BYTE,
+    "year": ONE,
+}
+# properties of Model at the place's attention; the last two need a dtype of the place too
+MODEL: dict[str, Dimension] = {
+    "parameters": ONE,
+    "streamed_parameters": ONE,
+    "embedding_parameters": ONE,
+    "layers": ONE,
+    "hidden_size": ONE,
+    "intermediate_size": ONE,
+    "heads": ONE,
+    "kv_heads": ONE,
+    "head_dim": ONE,
+    "vocab_size": ONE,
+    "max_positions": TOKEN,
+    "kv_bytes_per_token": Dimension(byte=1, token=-1),
+    "weight_bytes": BYTE,
+}
+DTYPES = ("weights", "kv")  # weights.bytes and kv.bytes: bytes of an element
+# what a symbol can be, so that a misspelt one makes no claim true
+SYMBOLS: dict[str, tuple[str, ...]] = {
+    "bound": ("memory", "ridge", "compute", "none"),
+    "fits": roofline.FITS,
+}
+# assumptions beside the axes: name → its value as the ledger wants it, from what stands in the point
+ASSUMPTIONS: dict[str, Callable[[str | float], Any]] = {}
+# which readout of the page shows a number of the hardware
+_READOUT_OF_HARDWARE = {"ridge_point": "arithmetic_intensity", "memory_bytes": "resident_bytes"}
+
+
+class GridLike(Protocol):
+    """What facts need of a grid."""
+
+    @property
+    def model(self) -> Model:
+        """The lesson's model."""
+
+    @property
+    def gpus(self) -> Mapping[str, Gpu]:
+        """GPUs by id."""
+
+    @property
+    def axes(self) -> Mapping[str, tuple[Any, ...]]:
+        """The positions of each axis."""
+
+    @property
+    def defaults(self) -> Point:
+        """Where the page starts."""
+
+
+@dataclass
+class Notes:
+    """What an evaluation came across: the places that its names read, in order, and what of them."""
+
+    seen: list[tuple[Place, Subject]] = field(default_factory=list)
+    names: bool = False
+
+
+class Vocabulary:
+    """Looks names up over one grid. Its errors have an offset of 0; the caller knows where the name stands."""
+
+    def __init__(self, grid: GridLike) -> None:
+        self.grid = grid
+        self._rows: dict[Place, dict[str, Kernel]] = {}
+        self._passes: dict[Place, roofline.Pass] = {}
+        self._spans: dict[tuple[str, bool], Span] = {}
+
+    # places
+
+    def moved(self, place: Place, settings: Sequence[Setting]) -> Place:
+        """The place with some axes or assumptions set. Raises LessonError where one is off its axis."""
+        if not settings:
+            return place
+        changes: dict[str, Any] = {}
+        assumptions = dict(place.assumptions)
+        for setting in settings:
+            value = self._value_of(setting)
+            if setting.name in ASSUMPTIONS:
+                assumptions[setting.name] = value
+            else:
+                changes[setting.name] = value
+        place = replace(place, **changes, assumptions=tuple(sorted(assumptions.items())))
+        self.check_decode(place, settings[-1].name_offset)
+        return place
+
+    def _value_of(self, setting: Setting) -> Any:
+        """A setting's value as the ledger wants it. Raises LessonError where it is off its axis."""
+        name, value = setting.name, setting.value
+        if name in COUNTED:
+            return _position(setting)
+        if name in AXES:
+            known = tuple(self.grid.axes[name])
+            if value not in known:
+                shown = f"{value:g}" if isinstance(value, float) else value
+                raise wrong(f"{name} is none of its values: '{shown}'", setting.offset, did_you_mean(str(shown), known))
+            return value
+        if name in ASSUMPTIONS:
+            try:
+                return ASSUMPTIONS[name](value)
+            except LessonError as error:
+                raise wrong(error.message, setting.offset, error.hint) from None
+        raise wrong(f"a point has no '{name}'", setting.name_offset, did_you_mean(name, [*AXES, *ASSUMPTIONS]))
+
+    def check_decode(self, place: Place, offset: int = 0) -> None:
+        """Raise LessonError where a decode reads nothing, not even its own entry."""
+        if place.phase == "decode" and place.least_context < 1:
+            hint = "write context=1 or more, or phase=prefill"
+            raise wrong("decode needs a context of at least 1: a new token reads its own entry", offset, hint)
+
+    def span(self, axis: str, phase: str) -> Span:
+        """All positions of a counted axis: tokens along the first dimension, context along the second."""
+        decode = phase == "decode" and axis == "context"
+        if (axis, decode) not in self._spans:
+            values = np.array([p for p in self.grid.axes[axis] if p >= 1 or not decode], dtype=np.int64)
+            self._spans[axis, decode] = Span(values[:, None] if axis == "tokens" else values[None, :])
+        return self._spans[axis, decode]
+
+    def nearest(self, point: Point) -> Point:
+        """The point with the grid's nearest tokens and context, by ratio; of two, the smaller."""
+        near: dict[str, Any] = {}
+        for axis in COUNTED:
+            wanted = int(getattr(point, axis))
+            least = 0 if axis == "context" and point.phase != "decode" else 1
+            positions = [int(p) for p in self.grid.axes[axis] if p >= least]
+            near[axis] = wanted if wanted in positions else min(positions, key=lambda p: _apart(p, wanted))
+        return point if (point.tokens, point.context) == tuple(near.values()) else replace(point, **near)
+
+    def rows(self, place: Place) -> dict[str, Kernel]:
+        """The rows of the pass at a place, which are the same on every GPU; remembered. Raises LessonError."""
+        anywhere = place.but("gpu", "")
+        found = self._rows.get(anywhere)
+        if found is None:
+            self.check_decode(place)
+            rows = forward_pass(self.grid.model, place.point)
+            found = self._rows[anywhere] = {row.name: row for row in rows}
+        return found
+
+    def cost(self, place: Place) -> roofline.Pass:
+        """The pass at a place on its GPU; remembered. Raises LessonError where the place has none."""
+        found = self._passes.get(place)
+        if found is None:
+            rows, gpu = tuple(self.rows(place).values()), self.grid.gpus[place.gpu]
+            found = self._passes[place] = roofline.cost(rows, gpu, place.point.tokens)
+        return found
+
+    def forget(self, place: Place) -> None:
+        """Drop a pass that nobody will ask for again."""
+        self._passes.pop(place, None)
+        self._rows.pop(place.but("gpu", ""), None)
+
+    # names
+
+    def name(self, name: str, place: Place, notes: Notes) -> Value:
+        """What a single name is at a place."""
+        notes.names = True
+        if name in COUNTED:
+            notes.seen.append((place, Subject(control=name)))
+            value = getattr(place, name)
+            return Value(value.values if isinstance(value, Span) else value, "number", TOKEN, True)
+        if name in AXES:
+            notes.seen.append((place, Subject(control=name)))
+            return Value(getattr(place, name), "symbol")
+        if name in TOTALS or name == "fits":
+            notes.seen.append((place, Subject(readout="verdict" if name == "fits" else name)))
+            return self._total(name, place)
+        if name in ASSUMPTIONS:
+            raise wrong(f"'{name}' is an assumption: it stands in a point", 0, f"write throughput({name}=…)")
+        if name in (*KERNELS, *GROUPS, "model"):
+            hint = f"write {name}.{'layers' if name == 'model' else 'share'}"
+            raise wrong(f"'{name}' alone is no fact", 0, hint)
+        known = [*TOTALS, "fits", *AXES, *KERNELS, *GROUPS, "model", *ASSUMPTIONS]
+        raise wrong(f"there is no fact called '{name}'", 0, did_you_mean(name, known))
+
+    def _total(self, name: str, place: Place) -> Value:
+        model, gpu, point = self.grid.model, self.grid.gpus[place.gpu], place.point
+        if name == "resident_bytes":
+            return Value(roofline.resident_bytes(model, point), "number", BYTE)
+        if name == "fits":
+            verdict = roofline.fits(roofline.resident_bytes(model, point), gpu)
+            return Value(_symbols(roofline.FITS, verdict), "symbol")
+        if name == "largest_batch":
+            if place.phase != "decode":
+                raise wrong("largest_batch is about decode", 0, "write largest_batch(phase=decode)")
+            return Value(roofline.largest_batch(model, point, gpu), "number", TOKEN)
+        cost = self.cost(place)
+        columns: dict[str, Array] = {
+            "throughput": cost.throughput,
+            "time": cost.total_time,
+            "flops": cost.total_flops,
+            "bytes_moved": cost.total_bytes,
+            "arithmetic_intensity": cost.total_intensity,
+            "peak_share": cost.peak_share,
+        }
+        return Value(columns[name], "number", TOTALS[name])
+
+    def part(self, owner: str, name: str, place: Place, notes: Notes) -> Value:
+        """What `owner.name` is at a place: a cell of the ledger, or a number of the GPU, the model or a dtype."""
+        notes.names = True
+        if owner in KERNELS or owner in GROUPS:
+            return self._row(owner, name, place, notes)
+        if owner == "gpu":
+            return self._hardware(name, place, notes)
+        if owner == "model":
+            return self._model(name, place)
+        if owner in DTYPES:
+            if name != "bytes":
+                raise wrong(f"'{owner}' has no '{name}'", 0, f"known: {owner}.bytes")
+            notes.seen.append((place, Subject(control=owner)))
+            return Value(DTYPE_BITS[getattr(place, owner)] / 8, "number", BYTE)
+        if owner in TOTALS or owner in AXES or owner == "fits":
+            raise wrong(f"'{owner}' has no parts", 0, f"write {owner} alone")
+        owners = [*KERNELS, *GROUPS, "gpu", "model", *DTYPES]
+        raise wrong(f"there is no row or thing called '{owner}'", 0, did_you_mean(owner, owners))
+
+    def _row(self, owner: str, name: str, place: Place, notes: Notes) -> Value:
+        kernels = GROUPS.get(owner, (owner,))
+        if name not in COLUMNS and name != "bound":
+            raise wrong(f"a row has no '{name}'", 0, did_you_mean(name, [*COLUMNS, "bound"]))
+        if len(kernels) > 1 and name in ("bound", "attainable_flops"):
+            raise wrong(f"'{owner}' is several rows, which may differ in {name}", 0, f"name one: {kernels[0]}.{name}")
+        notes.seen.append((place, Subject(kernels=kernels, column=name)))
+        if name in ("flops", "bytes_moved", "arithmetic_intensity"):
+            rows = [self.rows(place)[kernel] for kernel in kernels]
+            flops = np.asarray(sum(row.flops for row in rows), dtype=float)
+            moved = np.asarray(sum(row.bytes_moved for row in rows), dtype=float)
+            if name == "arithmetic_intensity" and not np.all(moved > 0):
+                raise wrong(f"{owner} moves no byte here, so it has no intensity", 0)
+            data = flops if name == "flops" else moved if name == "bytes_moved" else flops / moved
+            return Value(data, "number", COLUMNS[name])
+        cost = self.cost(place)
+        if name == "bound":
+            return Value(_symbols(SYMBOLS["bound"], cost.bound[cost.row(owner)]), "symbol")
+        column = getattr(cost, name)
+        return Value(sum(column[cost.row(kernel)] for kernel in kernels), "number", COLUMNS[name])
+
+    def _hardware(self, name: str, place: Place, notes: Notes) -> Value:
+        if name not in HARDWARE:
+            raise wrong(f"a GPU has no '{name}'", 0, did_you_mean(name, HARDWARE))
+        readout = _READOUT_OF_HARDWARE.get(name)
+        notes.seen.append((place, Subject(readout=readout, control=None if readout else "gpu")))
+        gpu = self.grid.gpus[place.gpu]
+        value = getattr(gpu, name)
+        if value is None:
+            raise wrong(f"the {gpu.label} has no {name}", 0, gpu.no_fp8)
+        return Value(float(value), "number", HARDWARE[name])
+
+    def _model(self, name: str, place: Place) -> Value:
+        if name not in MODEL:
+            raise wrong(f"the model has no '{name}'", 0, did_you_mean(name, MODEL))
+        model = self.grid.model.with_attention(place.attention)
+        value: float | None
+        if name == "kv_bytes_per_token":
+            value = roofline.cache_bytes_per_token(model, place.kv)
+        elif name == "weight_bytes":
+            value = roofline.weight_bytes(model, place.weights)
+        else:
+            value = getattr(model, name)
+        if value is None:
+            raise wrong(f"the model's config.json doesn't state {name}", 0)
+        return Value(float(value), "number", MODEL[name])
+
+    def symbols_of(self, name: str | None) -> tuple[str, ...]:
+        """What a symbol may be, by the last part of its name; empty where the name is no symbol's."""
+        if name in SYMBOLS:
+            return SYMBOLS[name]
+        return tuple(map(str, self.grid.axes[name])) if name in AXES and name not in COUNTED else ()
+
+
+def _apart(one: int, other: int) -> tuple[float, int]:
+    """How far two positions are apart by ratio, an empty context counting as half a token."""
+    return abs(math.log((one or 0.5) / (other or 0.5))), one
+
+
+def _position(setting: Setting) -> int:
+    least = 1 if setting.name == "tokens" else 0
+    value = setting.value
+    if isinstance(value, str) or not float(value).is_integer() or not least <= value <= MOST_TOKENS:
+        shown = f"'{value}'" if isinstance(value, str) else f"{value:,g}"
+        message = f"{setting.name} must be a whole number from {least} to {MOST_TOKENS:,}, not {shown}"
+        raise wrong(message, setting.offset, "write tokens=64 or context=8k")
+    return int(value)
+
+
+def _symbols(names: tuple[str, ...], codes: Any) -> Any:
+    """Names for codes; −1 is the last name. A str for a scalar, an array of str for an array."""
+    chosen = np.array(names, dtype=object)[codes]
+    return str(chosen) if np.ndim(codes) == 0 else chosen
