@@ -16,10 +16,14 @@ from typing import Any
 import click
 
 from builder import report
+from builder.assumptions import NAMES
+from builder.assumptions import assume as assumed
+from builder.build import build as build_site
 from builder.catalog import Model, load_gpus, load_model, load_models
 from builder.errors import LessonError, LessonErrors, did_you_mean
 from builder.grid import AXES, Grid, load_grid
 from builder.ledger import ATTENTIONS, PHASES
+from builder.serve import serve as serve_site
 from builder.units import KV_DTYPES, WEIGHT_DTYPES, parse_position
 
 
@@ -73,6 +77,13 @@ def _model(grid: Grid, name: str | None, root: Path) -> Model:
     )
 
 
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise LessonError(f"'{text}' says no value", hint="write --assume lm_head=bf16")
+    return name.strip(), value.strip()
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="lesson")
 def main() -> None:
@@ -88,8 +99,9 @@ def main() -> None:
 @click.option("--kv", type=click.Choice(KV_DTYPES), help="Dtype of the KV cache.")
 @click.option("--attention", type=click.Choice(ATTENTIONS), help="KV heads: as published, one a query head, or one.")
 @click.option("--model", "model_name", help="A model of content/models, or a published config.json.")
+@click.option("--assume", multiple=True, metavar="NAME=VALUE", help=f"Cost it otherwise. Names: {', '.join(NAMES)}.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
-def ledger(model_name: str | None, form: str, **choices: Any) -> None:
+def ledger(model_name: str | None, assume: tuple[str, ...], form: str, **choices: Any) -> None:
     """Print what one forward pass costs, kernel by kernel, at any point.
 
     What is left out is as the page starts. JSON and CSV are in SI units and unrounded; the table rounds as the page
@@ -107,14 +119,42 @@ def ledger(model_name: str | None, form: str, **choices: Any) -> None:
         hint = did_you_mean(gpu_id, gpus)
         raise click.BadParameter(f"'{gpu_id}' is not in content/gpus: {hint}", param_hint="--gpu")
     point = replace(grid.defaults, **{axis: choices[axis] for axis in AXES if choices[axis] is not None})
+    gpu = gpus[gpu_id]
     try:
-        point.check()
+        assumptions = assumed(dict(_pair(text) for text in assume))
+        found = report.document(model, gpu, point, assumptions)
     except LessonError as error:
         raise click.UsageError(f"{error.message}. {error.hint or ''}".strip()) from None
-    gpu = gpus[gpu_id]
     if form == "table":
-        click.echo(report.table(model, gpu, point))
+        click.echo(report.table(model, gpu, point, assumptions))
         return
-    found = report.document(model, gpu, point)
     text = report.csv_text(found) if form == "csv" else json.dumps(found, indent=2, allow_nan=False) + "\n"
     click.echo(text, nl=False)
+
+
+@main.command()
+@click.option("--out", type=click.Path(path_type=Path), help="The folder of the site.  [default: site in the checkout]")
+@click.option("--base-url", help="Where the site will be published; adds the canonical address.")
+def build(out: Path | None, base_url: str | None) -> None:
+    """Build the lesson into a folder that any static host, or a double click on index.html, can show.
+
+    Nothing is written unless all of the content is right.
+    """
+    root = project_root()
+    target = out or root / "site"
+    with _content_errors():
+        site = build_site(root, target, base_url)
+    size = sum(len(data) for data in site.files.values()) / 1e6
+    click.echo(f"{len(site.files)} files, {size:.1f} MB in {click.format_filename(target)}")
+
+
+@main.command()
+@click.option("--out", type=click.Path(path_type=Path), help="The folder of the site.  [default: site in the checkout]")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Taken: the next free one."
+)
+def serve(out: Path | None, port: int) -> None:
+    """Build the lesson, show it on this machine alone, and rebuild when content, theme or builder change."""
+    root = project_root()
+    with _content_errors():
+        serve_site(root=root, out=out or root / "site", port=port, report=click.echo)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from builder import display
 from builder.errors import LessonError, LessonErrors
 from builder.grid import AXES, Grid
 from builder.ledger import KERNEL_LABELS, KERNELS
+from builder.prose import BENCH_SLOT, Prose, fill
 from builder.shards import look_up, shard_id, value
 from builder.units import DTYPE_LABELS, short_position, whole
 
@@ -39,33 +40,6 @@ _SPOKEN = {
     "mqa": "multi-query attention, one KV head",
     "int4": "INT4",
 }
-
-
-@dataclass(frozen=True)
-class Section:
-    """One numbered part of the lesson; title and html are safe HTML."""
-
-    id: str
-    number: int
-    title: str
-    html: str
-    has_bench: bool = False
-
-
-@dataclass(frozen=True)
-class Text:
-    """The lesson's prose as HTML: what page.html places around the bench."""
-
-    title: str
-    dek: str
-    kicker: str
-    description: str
-    sections: Sequence[Section]
-
-    @property
-    def bench_part(self) -> int:
-        """The part after which the bench stands where there is no room beside the text."""
-        return next((section.number for section in self.sections if section.has_bench), 0)
 
 
 @dataclass(frozen=True)
@@ -159,7 +133,7 @@ def environment(folder: Path) -> jinja2.Environment:
 def render(
     root: Path,
     grid: Grid,
-    text: Text,
+    prose: Prose,
     default_shard: Mapping[str, Any],
     figures: Mapping[str, Mapping[str, str]],
     addresses: Addresses,
@@ -177,9 +151,12 @@ def render(
     env = environment(root / "theme" / "templates")
     names = {
         "policy": POLICY,
+        "safe": Markup,
         "base_url": base_url.rstrip("/") + "/" if base_url else None,
         "addresses": addresses,
-        "text": text,
+        "prose": prose,
+        "parts": parts(prose, figures),
+        "bench_part": next((part.number for part in prose.sections if BENCH_SLOT in part.html), 0),
         "grid": grid,
         "point": point,
         "shard": shard_id(point),
@@ -206,6 +183,22 @@ def render(
         raise LessonErrors([LessonError(f"template: {error.message}", path=path, line=error.lineno)]) from None
     except jinja2.TemplateError as error:
         raise LessonErrors([LessonError(f"template: {error.message}", path="theme/templates")]) from None
+
+
+def parts(prose: Prose, figures: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
+    """The sections of the text with their figures in place; the bench has a place of its own on the page."""
+    slots = {"bench": "", **{f"figure {figure.name}": "" for figure in prose.figures}}
+    for name, sizes in figures.items():
+        slots[f"figure {name}"] = "".join(f'<div data-variant="{size}">{svg}</div>' for size, svg in sizes.items())
+    return [
+        {
+            "id": section.id,
+            "number": section.number,
+            "title": Markup(section.title_html),
+            "html": Markup(fill(section.html, slots)),
+        }
+        for section in prose.sections
+    ]
 
 
 def pretty_json(document: object) -> str:

@@ -89,6 +89,7 @@ class Prose:
         return sum(1 for each in self.bound if each.kind == kind)
 
 
+BENCH_SLOT = "<!--slot:bench-->"
 _SLOT = re.compile(r"<!--slot:([a-z_]+)(?: ([\w-]+))?-->")
 
 

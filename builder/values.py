@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy.typing as npt
 
+from builder.assumptions import DEFAULT, Assumptions
 from builder.ledger import Point
 from builder.numerals import (
     BYTE,
@@ -36,6 +38,11 @@ class Span:
     values: Array
 
 
+@lru_cache(maxsize=64)
+def _assumptions(given: tuple[tuple[str, Any], ...]) -> Assumptions:
+    return replace(DEFAULT, **dict(given))
+
+
 @dataclass(frozen=True)
 class Place:
     """A point whose tokens and context may be Spans, with the assumptions that differ from their defaults."""
@@ -55,6 +62,11 @@ class Place:
         tokens = self.tokens.values if isinstance(self.tokens, Span) else self.tokens
         context = self.context.values if isinstance(self.context, Span) else self.context
         return Point(self.phase, tokens, context, self.gpu, self.weights, self.kv, self.attention)
+
+    @property
+    def assumed(self) -> Assumptions:
+        """The ledger's assumptions."""
+        return _assumptions(self.assumptions)
 
     @property
     def shape(self) -> tuple[int, int]:

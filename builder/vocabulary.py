@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from builder import roofline
+from builder import assumptions, roofline
 from builder.catalog import Gpu, Model
 from builder.errors import LessonError, did_you_mean
 from builder.ledger import GROUPS, KERNELS, MOST_TOKENS, Kernel, Point, forward_pass
@@ -30,7 +30,7 @@ from builder.numerals import (
     Dimension,
 )
 from builder.syntax import Setting, wrong
-from builder.units import DTYPE_BITS
+from builder.units import DTYPE_BITS, WEIGHT_DTYPES
 from builder.values import AXES, COUNTED, Array, Place, Span, Subject, Value
 
 # totals of a pass; each is also the name of a readout on the page
@@ -84,7 +84,10 @@ SYMBOLS: dict[str, tuple[str, ...]] = {
     "fits": roofline.FITS,
 }
 # assumptions beside the axes: name → its value as the ledger wants it, from what stands in the point
-ASSUMPTIONS: dict[str, Callable[[str | float], Any]] = {}
+ASSUMPTIONS: dict[str, Callable[[str | float], Any]] = {
+    name: lambda value, name=name: assumptions.read(name, str(value))  # type: ignore[misc]
+    for name in assumptions.NAMES
+}
 # which readout of the page shows a number of the hardware
 _READOUT_OF_HARDWARE = {"ridge_point": "arithmetic_intensity", "memory_bytes": "resident_bytes"}
 
@@ -133,14 +136,14 @@ class Vocabulary:
         if not settings:
             return place
         changes: dict[str, Any] = {}
-        assumptions = dict(place.assumptions)
+        assumed = dict(place.assumptions)
         for setting in settings:
             value = self._value_of(setting)
             if setting.name in ASSUMPTIONS:
-                assumptions[setting.name] = value
+                assumed[setting.name] = value
             else:
                 changes[setting.name] = value
-        place = replace(place, **changes, assumptions=tuple(sorted(assumptions.items())))
+        place = replace(place, **changes, assumptions=tuple(sorted(assumed.items())))
         self.check_decode(place, settings[-1].name_offset)
         return place
 
@@ -150,7 +153,7 @@ class Vocabulary:
         if name in COUNTED:
             return _position(setting)
         if name in AXES:
-            known = tuple(self.grid.axes[name])
+            known = WEIGHT_DTYPES if name == "weights" else tuple(self.grid.axes[name])
             if value not in known:
                 shown = f"{value:g}" if isinstance(value, float) else value
                 raise wrong(f"{name} is none of its values: '{shown}'", setting.offset, did_you_mean(str(shown), known))
@@ -192,7 +195,7 @@ class Vocabulary:
         found = self._rows.get(anywhere)
         if found is None:
             self.check_decode(place)
-            rows = forward_pass(self.grid.model, place.point)
+            rows = forward_pass(self.grid.model, place.point, place.assumed)
             found = self._rows[anywhere] = {row.name: row for row in rows}
         return found
 
@@ -201,7 +204,7 @@ class Vocabulary:
         found = self._passes.get(place)
         if found is None:
             rows, gpu = tuple(self.rows(place).values()), self.grid.gpus[place.gpu]
-            found = self._passes[place] = roofline.cost(rows, gpu, place.point.tokens)
+            found = self._passes[place] = roofline.cost(rows, gpu, place.point.tokens, place.assumed)
         return found
 
     def forget(self, place: Place) -> None:
@@ -235,14 +238,14 @@ class Vocabulary:
     def _total(self, name: str, place: Place) -> Value:
         model, gpu, point = self.grid.model, self.grid.gpus[place.gpu], place.point
         if name == "resident_bytes":
-            return Value(roofline.resident_bytes(model, point), "number", BYTE)
+            return Value(roofline.resident_bytes(model, point, place.assumed), "number", BYTE)
         if name == "fits":
-            verdict = roofline.fits(roofline.resident_bytes(model, point), gpu)
+            verdict = roofline.fits(roofline.resident_bytes(model, point, place.assumed), gpu)
             return Value(_symbols(roofline.FITS, verdict), "symbol")
         if name == "largest_batch":
             if place.phase != "decode":
                 raise wrong("largest_batch is about decode", 0, "write largest_batch(phase=decode)")
-            return Value(roofline.largest_batch(model, point, gpu), "number", TOKEN)
+            return Value(roofline.largest_batch(model, point, gpu, place.assumed), "number", TOKEN)
         cost = self.cost(place)
         columns: dict[str, Array] = {
             "throughput": cost.throughput,
@@ -300,9 +303,13 @@ class Vocabulary:
         readout = _READOUT_OF_HARDWARE.get(name)
         notes.seen.append((place, Subject(readout=readout, control=None if readout else "gpu")))
         gpu = self.grid.gpus[place.gpu]
-        value = getattr(gpu, name)
+        roof = roofline.roof_of(gpu, place.weights, place.assumed)
+        of_roof = {"peak_flops": roof.peak, "hbm_bandwidth": roof.bandwidth, "ridge_point": roof.ridge}
+        value = of_roof.get(name, getattr(gpu, name))
         if value is None:
             raise wrong(f"the {gpu.label} has no {name}", 0, gpu.no_fp8)
+        if name == "peak_flops_fp8":
+            value *= place.assumed.peak_scale
         return Value(float(value), "number", HARDWARE[name])
 
     def _model(self, name: str, place: Place) -> Value:
@@ -313,7 +320,7 @@ class Vocabulary:
         if name == "kv_bytes_per_token":
             value = roofline.cache_bytes_per_token(model, place.kv)
         elif name == "weight_bytes":
-            value = roofline.weight_bytes(model, place.weights)
+            value = roofline.weight_bytes(model, place.weights, place.assumed)
         else:
             value = getattr(model, name)
         if value is None:

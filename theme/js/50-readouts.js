@@ -21,6 +21,7 @@
   });
 
   lesson.on(() => {
+    bench.removeAttribute("aria-busy");
     for (const [element, column] of targets) {
       const text = lesson.text(column);
       if (element.textContent !== text) element.textContent = text;

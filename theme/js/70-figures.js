@@ -93,5 +93,7 @@
   addEventListener("load", () => (window.requestIdleCallback ?? setTimeout)(prefetch));
   addEventListener("resize", update); // another drawing may have come into sight
   addEventListener("beforeprint", () => refreshAll(true)); // paper has its own choice of drawings
-  lesson.on(() => { wake(); update(); });
+  lesson.on((point) => {
+    if (state !== "asleep" || !lesson.isDefault(point)) { wake(); update(); } // the build drew the default point
+  });
 })();
