@@ -180,14 +180,19 @@ class Vocabulary:
         return self._spans[axis, decode]
 
     def nearest(self, point: Point) -> Point:
-        """The point with the grid's nearest tokens and context, by ratio; of two, the smaller."""
+        """The point at the grid's nearest positions: tokens and context by ratio, of two the smaller; other values of
+        an axis that the bench lacks by what they move most like (w8a8 streams its weights as fp8 does).
+        """
         near: dict[str, Any] = {}
         for axis in COUNTED:
             wanted = int(getattr(point, axis))
             least = 0 if axis == "context" and point.phase != "decode" else 1
             positions = [int(p) for p in self.grid.axes[axis] if p >= least]
             near[axis] = wanted if wanted in positions else min(positions, key=lambda p: _apart(p, wanted))
-        return point if (point.tokens, point.context) == tuple(near.values()) else replace(point, **near)
+        if point.weights not in self.grid.axes["weights"]:
+            near["weights"] = "fp8" if "fp8" in self.grid.axes["weights"] else self.grid.defaults.weights
+        moved = replace(point, **near)
+        return point if moved == point else moved
 
     def rows(self, place: Place) -> dict[str, Kernel]:
         """The rows of the pass at a place, which are the same on every GPU; remembered. Raises LessonError."""

@@ -6,7 +6,18 @@
     const [point] = lesson.parse(link.getAttribute("href"));
     return { link, point, fragment: lesson.fragment(point) };
   });
+  const bench = document.querySelector("[data-bench]");
   let followed = null;
+
+  // the readout or the cells that a bound number speaks of
+  const pointOut = (link) => {
+    for (const element of bench.querySelectorAll("[data-pointed]")) element.removeAttribute("data-pointed");
+    if (!link) return;
+    const { readout, kernel, column } = link.dataset;
+    const places = readout ? [`[data-readout="${readout}"]`]
+      : (kernel ?? "").split(" ").filter(Boolean).map((row) => `[data-kernel="${row}"] [data-column="${column}"]`);
+    for (const place of places) bench.querySelector(place)?.setAttribute("data-pointed", "");
+  };
 
   for (const entry of links) {
     entry.link.addEventListener("click", (event) => {
@@ -20,6 +31,7 @@
 
   const show = (point, { by }) => {
     if (by !== "link") followed = null;
+    pointOut(followed);
     const here = lesson.fragment(point);
     for (const { link, fragment } of links) {
       link.classList.toggle("here", fragment === here);
