@@ -24,7 +24,8 @@
       if (event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
       event.preventDefault();
       followed = entry.link;
-      lesson.set(entry.point, "link");
+      const { offGrid } = entry.link.dataset; // the text speaks of a point between the bench's positions
+      lesson.set(entry.point, "link", offGrid ? [`The bench is near that point: ${offGrid}.`] : []);
     });
     entry.link.addEventListener("pointerenter", () => lesson.load(entry.point).catch(() => {}));
   }
