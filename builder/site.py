@@ -108,10 +108,9 @@ def refuse_foreign_folder(out: Path, shown: str) -> None:
 
 def _inside(out: Path, name: str) -> Path | None:
     """The path of a file of the manifest, or None where the name leads out of the folder, by itself or by a link."""
-    parts = PurePosixPath(name).parts
-    if not parts or PurePosixPath(name).is_absolute() or ".." in parts or "\0" in name:
+    if "\0" in name:
         return None
-    path = out.joinpath(*parts)
+    path = out.joinpath(*PurePosixPath(name).parts)
     return path if path.parent.resolve().is_relative_to(out.resolve()) else None
 
 

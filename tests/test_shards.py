@@ -271,6 +271,16 @@ def test_columns_that_no_context_moves_are_stored_without_it():
     assert page["constants"]["gpu.label"] == "H100"
 
 
+def test_the_hole_in_decode_is_filled_with_what_lies_beside_it():
+    """Decode has no point without context; its place repeats the next one, so that what is constant stays so."""
+    grid = lesson()
+    page = lesson_shard(grid.defaults)
+    first, second = grid.axes["context"][:2]
+    hole = replace(grid.defaults, context=first)
+    assert not grid.exists(hole)
+    assert shown(grid, page, hole, page["columns"]) == shown(grid, page, replace(hole, context=second), page["columns"])
+
+
 def test_every_index_of_every_column_is_there():
     """A slider's positions are whole numbers, and every one of them leads to a value."""
     grid = lesson()

@@ -17,6 +17,7 @@ from builder.site import Site, compressed_size, concatenated, hashed, refuse_for
 OURS = {
     "index.html": b"<a href=assets/lesson.1.css>",
     "404.html": b"<p>none",
+    "z.html": b"<p>last by name",
     "assets/lesson.1.css": b"a {}",
     "data/h100.json": b"{}",
     "figures/roofline.vl.json": b"{}",
@@ -85,6 +86,7 @@ def test_what_pages_refer_to_comes_first_and_index_last(out, moves):
         "h100.json",
         "roofline.vl.json",
         "404.html",
+        "z.html",
         "index.html",
     ]
     moves.clear()
