@@ -157,6 +157,7 @@ def gpu_texts(roof: Roof) -> dict[str, str]:
         "gpu.one": article(roof.gpu.label),
         "gpu.memory": one_decimal(roof.gpu.memory_bytes / GIB),
         "gpu.ridge": whole(roof.ridge),
+        "gpu.bf16_ridge": whole(roof.bf16_ridge),
         "gpu.peak": peak,
         "gpu.roof": f"{peak} at peak{' in FP8' if roof.math == 'fp8' else ''}, {bandwidth} TB/s",
     }
@@ -173,21 +174,22 @@ def fill(template: str, text_of: Callable[[str], str]) -> str:
 
 def _binding(at: Position) -> tuple[str, str]:
     """(what binds and which kernel, the same with how far from the ridge): the two lengths of the verdict."""
-    ridge, attention = "{gpu.ridge}", at.share["attention"]
-    needs = f"this {{gpu.label}} needs {ridge}."
-    if attention >= 0.5:
+    ridge = "{gpu.ridge}"
+    if at.share["attention"] >= 0.5:
+        # attention computes in BF16, whatever arithmetic the matmuls use
+        own = "{gpu.bf16_ridge}"
         over = "over the cache" if at.phase == "decode" else "over the prompt"
         head = f"attention {over} takes {{attention.rough}} of the pass."
         run = "{attention.arithmetic_intensity} FLOPs a byte"
         if at.bound["attention"] == COMPUTE:
-            return f"Compute-bound: {head}", f"Compute-bound: {head} It runs at {run}, past the ridge at {ridge}."
+            return f"Compute-bound: {head}", f"Compute-bound: {head} It runs at {run}, past the ridge at {own}."
         if at.bound["attention"] == RIDGE or at.ridges_below < 2:
             kind = "At the ridge" if at.bound["attention"] == RIDGE else "Memory-bound"
-            return f"{kind}: {head}", f"{kind}: {head} It runs at {run}; {needs}"
+            return f"{kind}: {head}", f"{kind}: {head} It runs at {run}; this {{gpu.label}} needs {own}."
         far = f"At {run} it sits {{ridges_below}} times under the ridge."
         return f"Memory-bound: {head}", f"Memory-bound: {head} {far}"
     if at.bound["gate_proj"] == MEMORY:
-        far = f"{{total.arithmetic_intensity}} FLOPs a byte, where {needs}"
+        far = f"{{total.arithmetic_intensity}} FLOPs a byte, where this {{gpu.label}} needs {ridge}."
         if at.matmuls + at.share["lm_head"] >= 0.5:
             head = f"every weight is read for {'one token' if at.tokens == 1 else '{tokens} tokens'}."
         else:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from builder import build as build_module
 from builder import cli, report
 from builder.errors import LessonError, LessonErrors
 from builder.site import Site
@@ -227,7 +228,7 @@ def test_build_writes_into_the_folder_that_is_named(checkout, monkeypatch):
         calls.append((root, out, base_url))
         return Site({"index.html": b"x" * 1_500_000})
 
-    monkeypatch.setattr(cli, "build_site", built)
+    monkeypatch.setattr(build_module, "build", built)
     result = lesson("build", "--out", "elsewhere", "--base-url", "https://example.org/x/")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith("1 file")
@@ -247,7 +248,7 @@ def test_a_failed_build_prints_every_error_and_exits_with_1(checkout, monkeypatc
     def failing(*_: Any, **__: Any) -> Site:
         raise error if problem is LessonError else LessonErrors([error, LessonError("also", path="theme/x.css")])
 
-    monkeypatch.setattr(cli, "build_site", failing)
+    monkeypatch.setattr(build_module, "build", failing)
     result = lesson("build")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "content/lesson.md:12:7: wrong\n  hint: mend it\n" in result.stderr
@@ -284,3 +285,10 @@ def test_the_package_runs_as_a_module(tmp_path):
     assert run("--context", "0").returncode == 2
     table = run("--tokens", "64")
     assert (table.returncode, table.stderr) == (0, b"")
+
+
+def test_asking_the_ledger_loads_no_charts():
+    """`lesson ledger` answers at once: what draws is only loaded by what builds."""
+    code = "import builder.cli, sys; sys.exit(str(sorted({'altair', 'vl_convert', 'jinja2'} & set(sys.modules))))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == "[]"

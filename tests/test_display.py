@@ -151,6 +151,22 @@ def test_the_verdict_says_what_binds_and_how_far_or_that_it_does_not_fit(case):
     assert len(sentence) <= 140
 
 
+def test_attention_is_held_against_the_ridge_of_its_own_arithmetic():
+    """With W8A8 the matmuls multiply in FP8 under a roof twice as high; attention stays in BF16 and at its ridge."""
+    gpu = toy_gpu(label="H100", memory=Sourced(64.0 * GIB, "toy"), fp8=Sourced(200.0, "toy"))
+    w8a8 = roof_of(gpu, "w8a8")
+    assert display.gpu_texts(w8a8)["gpu.ridge"] == "20"
+    past = attention_heavy(roof=w8a8, phase="prefill", intensity={"attention": 15.0}, bound={"attention": COMPUTE})
+    assert said(past).endswith("It runs at 15.00 FLOPs a byte, past the ridge at 10.")
+    near = attention_heavy(roof=w8a8, phase="prefill", intensity={"attention": 9.7}, bound={"attention": RIDGE})
+    assert said(near).endswith("It runs at 9.70 FLOPs a byte; this H100 needs 10.")
+    far = attention_heavy(roof=w8a8)
+    assert said(far).endswith("At 2.00 FLOPs a byte it sits 5 times under the ridge.")
+    matmuls = position(roof=w8a8, bound=COMPUTING, intensity={"gate_proj": 30.0})
+    assert "past the ridge at 20." in said(matmuls)
+    assert said(position(roof=w8a8)).endswith("where this H100 needs 20.")
+
+
 def test_half_of_the_pass_is_where_attention_takes_the_verdict():
     """Attention has the verdict from half of the pass on."""
     half = position(share={"attention": 0.5, "lm_head": 0.0, "elementwise": 0.0, **dict.fromkeys(MATMULS, 0.1)})

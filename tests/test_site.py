@@ -12,7 +12,7 @@ import pytest
 
 from builder import site as site_module
 from builder.errors import LessonErrors
-from builder.site import Site, compressed_size, concatenated, hashed, refuse_foreign_folder, write
+from builder.site import Site, cached, compressed_size, concatenated, hashed, refuse_foreign_folder, write
 
 OURS = {
     "index.html": b"<a href=assets/lesson.1.css>",
@@ -345,3 +345,30 @@ def test_theme_files_come_in_the_order_of_their_names(tmp_path):
     for name, text in (("20-b.js", "b\n\n"), ("10-a.js", "a"), ("90-dev.js", "no"), ("x.css", "no")):
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert concatenated(tmp_path, ".js", ["90-dev.js"]) == "a\n\nb\n"
+
+
+# the cache of what is slow to make
+
+
+def test_what_was_made_is_kept_and_not_made_again(tmp_path):
+    """A second call with the same name reads what the first one stored."""
+    made = iter(["first\n", "second\n"])
+    assert cached(tmp_path, "a-1.js", lambda: next(made)) == "first\n"
+    assert cached(tmp_path, "a-1.js", lambda: next(made)) == "first\n"
+    assert cached(tmp_path, "a-2.js", lambda: next(made)) == "second\n"
+
+
+@pytest.mark.parametrize("damage", [b"", b"first\n", b"\xff\xfe", "cut"])
+def test_a_damaged_cache_is_made_again(tmp_path, damage):
+    """What is stored is believed only where its hash says so: an emptied, foreign or cut file is replaced."""
+    cached(tmp_path, "a.js", lambda: "first\n" * 100)
+    path = tmp_path / ".cache" / "a.js"
+    path.write_bytes(path.read_bytes()[:200] if damage == "cut" else damage)
+    assert cached(tmp_path, "a.js", lambda: "again") == "again"
+    assert cached(tmp_path, "a.js", lambda: pytest.fail("made twice")) == "again"
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
+    """A file where the cache's folder should be costs time, and breaks nothing."""
+    (tmp_path / ".cache").write_bytes(b"")
+    assert cached(tmp_path, "a.js", lambda: "made") == "made"
