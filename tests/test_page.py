@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from html import escape, unescape
 from html.parser import HTMLParser
@@ -48,14 +48,19 @@ def prose(title: str = "Title", html: str = "<p>Prose &amp; more</p>") -> Prose:
     return Prose(title, escape(title), "Dek", "Kicker", "Description", "", sections)
 
 
+def addresses(shard_scripts: dict[str, str] | None = None) -> Addresses:
+    """An address for everything that a page may ask for."""
+    given: dict[str, Any] = {"figure_scripts": {"roofline": "a/r.js"}, "shard_scripts": shard_scripts or {}}
+    return Addresses(**{part.name: given.get(part.name, f"a/{part.name}") for part in fields(Addresses)})
+
+
 def rendered(grid: Grid | None = None, words: Prose | None = None, base_url: str | None = None) -> dict[str, str]:
     """index.html and 404.html of a grid at its default point, with figures that are stand-ins."""
     grid = grid or lesson()
     scripts = {shard_id(choice): f"data/{shard_id(choice)}.js" for choice in grid.shard_points()}
-    addresses = Addresses("a/l.css", "a/l.js", "a/i.svg", "a/v.js", {"roofline": "a/r.js"}, scripts)
     figures = {"roofline": {size: f'<svg role="img" id="{size}"></svg>' for size in SIZES}}
     words = words or prose()
-    return render(ROOT, grid, words, shard(grid, grid.defaults), figures, addresses, base_url)
+    return render(ROOT, grid, words, shard(grid, grid.defaults), figures, addresses(scripts), base_url)
 
 
 class Reader(HTMLParser):
@@ -320,15 +325,14 @@ def test_a_broken_template_is_told_with_file_and_line(tmp_path):
     folder = tmp_path / "theme" / "templates"
     folder.mkdir(parents=True)
     arguments: tuple[Any, ...] = (lesson(), prose(), shard(lesson(), lesson().defaults), {"roofline": {}})
-    addresses = Addresses("c", "j", "i", "v", {}, {})
     for source, told in (
-        ("<p>\n{% if %}", "theme/templates/index.html:2: template: "),
-        ("{{ nothing }}", "theme/templates: template: 'nothing' is undefined"),
+        ("<p>\n{% if %}", r"theme/templates/index\.html:2: template: "),
+        ("{{ nothing }}", r"theme/templates(/index\.html:1)?: template: 'nothing' is undefined"),
     ):
         (folder / "index.html").write_text(source, encoding="utf-8")
         (folder / "404.html").write_text("", encoding="utf-8")
-        with pytest.raises(LessonErrors, match=re.escape(told)):
-            render(tmp_path, *arguments, addresses)
+        with pytest.raises(LessonErrors, match=told):
+            render(tmp_path, *arguments, addresses())
 
 
 def test_a_missing_template_is_told(tmp_path: Path):
@@ -336,4 +340,4 @@ def test_a_missing_template_is_told(tmp_path: Path):
     (tmp_path / "theme" / "templates").mkdir(parents=True)
     document = shard(lesson(), lesson().defaults)
     with pytest.raises(LessonErrors, match=r"index\.html"):
-        render(tmp_path, lesson(), prose(), document, {}, Addresses("c", "j", "i", "v", {}, {}))
+        render(tmp_path, lesson(), prose(), document, {}, addresses())
