@@ -1,666 +1,501 @@
-"""Arrays to Altair charts, one function a figure.
+"""Rows to Altair charts: the figures in the text, one function a figure, in the order of the lesson.
 
-The logic of a picture lives in its Vega-Lite spec: calculate, filter and joinaggregate transforms and a few
-parameters. The drawing of the build and the live one in the browser are therefore the same code, and the client
-only replaces the rows of the named datasets and sets parameters.
+Each is one spec for both of its sizes; what a size changes hangs on the parameter `size`.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import altair as alt
 
-Size = Literal["wide", "short", "phone", "strip"]
+from builder.bench_chart import FRAMES as FRAMES
+from builder.bench_chart import roofline as roofline
+from builder.drawing import Size as Size
+from builder.drawing import (
+    FILLS,
+    INKS,
+    ONE_ROW,
+    PHONE,
+    TINTS,
+    WIDE,
+    Colours,
+    Data,
+    Frame,
+    Frames,
+    Picture,
+    axis_of,
+    bold,
+    by_choice,
+    calculate,
+    coloured,
+    dataset,
+    decades,
+    em,
+    expr,
+    figure_of,
+    frames_of,
+    here,
+    in_px,
+    level_y,
+    line_look,
+    log_x,
+    written,
+)
 
 
-class Gpu(TypedDict):
-    """One accelerator: peaks in TFLOP/s, bandwidth in TB/s; `fp8_peak` is None without FP8 tensor cores."""
-
-    gpu: str
-    label: str
-    peak: float
-    bandwidth: float
-    fp8_peak: float | None
-
-
-class Kernel(TypedDict):
-    """One row of the ledger as a dot: `x` in FLOP/byte (None: no dot), `y` in TFLOP/s, `share` from 0 to 1.
-
-    `memory` is fits, tight or no. A row without `label` has no name in the picture; `sublabel` stands beside or below
-    its label, and is the part that goes where there is no room for both.
-    """
-
-    kernel: str
-    family: str
-    x: float | None
-    y: float | None
-    share: float
-    largest: bool
-    memory: str
-    label: str
-    sublabel: str
-
-
-class TrailPoint(TypedDict):
-    """Where a family of kernels stands at one batch; `tokens` is None at the ridge, which is a corner, no position."""
-
-    family: str
-    tokens: int | None
-    x: float
-    y: float
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A size of the drawing in CSS px: the plot, and the padding round it (left, right, top, bottom)."""
-
-    width: int
-    height: int
-    padding: tuple[int, int, int, int]
-
-    @property
-    def total(self) -> tuple[int, int]:
-        """Width and height of the whole SVG in px."""
-        left, right, top, bottom = self.padding
-        return self.width + left + right, self.height + top + bottom
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A chart, and how many marks its named layers show at least: a wrong field draws a valid, empty chart."""
-
-    name: str
-    chart: alt.TopLevelMixin
-    marks: Mapping[str, int]
+def throughput_by_context(colours: Colours, data: Data) -> Picture:
+    """Tokens per second against the batch, a line for each context; solid and filled where the point fits."""
+    points, ends = data["points"], data["ends"]
+    last = max(row["x"] for row in points)
+    domain = (min(row["y"] for row in points) / 1.25, max(row["y"] for row in points) * 1.25)
+    solid = dataset("points", "solid").transform_filter("datum.fits")
+    # from the last point that fits on
+    dotted = dataset("points", "dotted").transform_window(
+        next="lead(fits)", groupby=["context"], sort=[alt.SortField("x")], frame=[None, None]
+    )
+    dotted = dotted.transform_filter("!datum.fits || datum.next === false")
+    x, y = log_x(points, "sequences in the batch"), level_y("tokens per second", 48, domain, decades(*domain), "log")
+    fields, look = line_look(colours)
+    lines = [
+        calculate(chart, fields)
+        .mark_line(strokeDash=dash, strokeJoin="round")
+        .encode(x=x, y=y, detail=alt.Detail("context:N"), **look)
+        for chart, dash in ((solid, [1, 0]), (dotted, [2, 3]))
+    ]
+    dots = (
+        dataset("points", "dots")
+        .transform_filter("abs(log(datum.x) / LN2 - round(log(datum.x) / LN2)) < 1e-6")
+        .mark_point(
+            opacity=1,
+            size=expr("datum.chosen ? 36 : 25"),
+            stroke=expr(f"datum.fits ? '{colours['paper']}' : datum.chosen ? '{colours['ink']}' : '{colours['ink3']}'"),
+            fill=expr(f"!datum.fits ? '{colours['paper']}' : datum.chosen ? '{colours['ink']}' : '{colours['ink3']}'"),
+            strokeWidth=expr("datum.fits ? 0.75 : datum.chosen ? 1.75 : 1.25"),
+        )
+        .encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))
+    )
+    first = dataset("ends", "names").transform_joinaggregate(top="max(y)")
+    first = first.transform_calculate(
+        "text", "datum.text + (datum.y == datum.top && size == 'wide' ? ' of context' : '')"
+    )
+    head = written(
+        alt.Chart(ONE_ROW).transform_filter("size == 'phone'").transform_calculate("text", "'context'"),
+        colours["ink2"],
+        None,
+        None,
+    ).encode(x=alt.value(expr("width + 12")), y=alt.value(-19))
+    names = written(first, by_choice(colours), dx=12, fontWeight=bold())
+    marks = {
+        "solid": len({row["context"] for row in points if row["fits"]}),
+        "dotted": len({row["context"] for row in points if not row["fits"]}),
+        "dots": sum(row["x"] & (row["x"] - 1) == 0 for row in points),
+        "names": len(ends),
+    }
+    return figure_of(
+        "throughput-by-context",
+        colours,
+        data,
+        [*lines, dots, names, head, *here(colours, last)],
+        frames_of(48, 92, 224, phone=(62, 214)),
+        marks,
+        "Throughput against batch, by context.",
+    )
 
 
-FRAMES: Mapping[Size, Frame] = {
-    "wide": Frame(570, 249, (44, 42, 12, 42)),
-    "short": Frame(570, 149, (44, 42, 12, 42)),
-    "phone": Frame(264, 246, (44, 42, 12, 42)),
-    "strip": Frame(124, 60, (2, 2, 2, 2)),
-}
-FONT = "Liberation Sans, Arial, sans-serif"
-
-X_LOW, X_HIGH = 0.1, 10_000  # FLOP/byte
-Y_LOW, Y_HIGH = 1, 5_000  # TFLOP/s: 2,000 would cut the B200
-
-# Which colour of the theme a kernel, the trail of its family and its label take.
-FILLS = {
-    "qkv_proj": "qkv-proj",
-    "attention": "attention",
-    "out_proj": "out-proj",
-    "gate_proj": "gate-proj",
-    "up_proj": "up-proj",
-    "down_proj": "down-proj",
-    "elementwise": "elementwise",
-    "lm_head": "lm-head",
-}
-TINTS = {"matmuls": "matmuls-trail", "attention": "attention-trail", "lm_head": "lm-head-trail", "elementwise": "rule"}
-INKS = {"matmuls": "matmuls-text", "attention": "attention-text", "lm_head": "lm-head", "elementwise": "ink2"}
+def _kernel_colour(colours: Colours, *, text: bool = False) -> str:
+    """Expression: the colour of a row's kernel, as a line or as text."""
+    families = {"gate_proj": "matmuls", "attention": "attention", "elementwise": "elementwise"}
+    pick = {kernel: colours[INKS[family] if text else FILLS[kernel]] for kernel, family in families.items()}
+    return f"{pick}[datum.kernel]"
 
 
-def roofline(
-    colours: Mapping[str, str],
-    gpus: Sequence[Gpu],
-    kernels: Sequence[Kernel],
-    trails: Sequence[TrailPoint],
-    gpu: str,
-    *,
-    arithmetic: Literal["bf16", "fp8"] = "bf16",
-    size: Size = "wide",
-) -> Picture:
-    """The kernels of one pass under the roofs of the GPUs, on logarithmic axes.
-
-    `colours` maps the colour tokens of the theme to hex, `gpu` names the chosen row of `gpus`, `arithmetic` says under
-    which of its roofs the matmuls stand. The datasets `kernels` and `trails` and the parameters `gpu`, `arithmetic` and
-    `size` are what a client replaces; FRAMES has the width, height and padding that go with a size.
-    Raises KeyError when a colour or the GPU is unknown.
-    """
-    frame = FRAMES[size]
-    left, right, top, bottom = frame.padding
+def intensity_by_tokens(colours: Colours, data: Data) -> Picture:
+    """FLOPs per byte against tokens, on logarithmic axes: the matmuls climb past the ridges, attention stays."""
+    last = max(row["x"] for row in data["lines"])
+    domain = (min(row["y"] for row in data["lines"]) / 1.6, max(row["high"] for row in data["band"]) * 1.3)
+    x, y = log_x(data["lines"], "tokens in the pass"), level_y("FLOP per byte", 48, domain, decades(*domain), "log")
+    band = dataset("band", "band").mark_area(fill=colours["matmuls-trail"], opacity=1)
+    ridges = dataset("ridges", "ridges").mark_rule(stroke=by_choice(colours), strokeDash=[2, 3])
+    lines = dataset("lines", "lines").transform_calculate("colour", _kernel_colour(colours))
+    lines = lines.mark_line(strokeWidth=2.25, strokeJoin="round").encode(
+        x=alt.X("x:Q"), y=alt.Y("y:Q"), stroke=coloured("colour", alt.Stroke), detail=alt.Detail("kernel:N")
+    )
+    ridge_names = written(dataset("ridges", "ridge_names"), by_choice(colours), None, dy=-8, fontWeight=bold()).encode(
+        x=alt.value(0)
+    )
+    text = expr(_kernel_colour(colours, text=True))
     layers = [
-        _ghosts(colours),
-        *_log_ticks(colours),
-        _ridge(colours),
-        *_lanes(colours),
-        *_chosen_roofs(colours),
-        *_dots(colours),
-        _under_the_axis(colours),
-        _roof_names(colours),
-        _trail_ends(colours),
-        _labels(colours),
+        band.encode(x=x, y=alt.Y("low:Q", **axis_of(y)), y2=alt.Y2("high:Q")),
+        ridges.encode(y=alt.Y("y:Q")),
+        lines,
+        ridge_names,
+        written(dataset("ends", "names"), text, dx=8, dy=-7, fontWeight="bold"),
+        written(dataset("ends", "values"), colours["ink2"], dx=8, dy=8, field="value"),
+        *here(colours, last),
     ]
-    chart = alt.layer(
-        *layers,
-        datasets={"kernels": list(kernels), "trails": list(trails), "roofs": _roofs(gpus), "ridges": _ridges(gpus)},
-        width=frame.width,
-        height=frame.height,
-        padding={"left": left, "right": right, "top": top, "bottom": bottom},
-        autosize="none",
-        background=colours["paper"],
-        config=alt.Config(aria=False, font=FONT, view=alt.ViewConfig(stroke=None)),
-        description="Roofline: attainable TFLOP/s against arithmetic intensity, one dot for each kernel of a pass.",
-    ).add_params(*_parameters(colours, gpus, gpu, arithmetic, size))
-    return Picture("roofline", chart, _expected_marks(gpus, kernels, trails, size))
-
-
-def _expected_marks(
-    gpus: Sequence[Gpu], kernels: Sequence[Kernel], trails: Sequence[TrailPoint], size: Size
-) -> dict[str, int]:
-    """The marks a layer shows at least, by its name; a word counts twice, with its halo."""
-    reach: dict[str, list[float]] = {}
-    for row in trails:
-        reach.setdefault(row["family"], []).append(row["x"])
-    text = size != "strip"
-    return {
-        "ghosts": len(gpus) - 1,
-        "roof": 1,
-        "lanes": sum(max(xs) >= 1.05 * min(xs) for family, xs in reach.items() if family != "lm_head"),
-        "dots": sum(row["x"] is not None for row in kernels),
-        "names": 2 * (len(gpus) - 1) if text else 0,
-        "labels": 2 if text and any(row["label"] and row["largest"] for row in kernels) else 0,
+    marks = {
+        "band": 1,
+        "ridges": len(data["ridges"]),
+        "lines": 3,
+        "names": 3,
+        "values": 3,
+        "ridge_names": len(data["ridges"]),
     }
+    return figure_of(
+        "intensity-by-tokens",
+        colours,
+        data,
+        layers,
+        frames_of(48, 84, 236, phone=(80, 226)),
+        marks,
+        "Intensity against tokens.",
+    )
 
 
-def _roofs(gpus: Sequence[Gpu]) -> list[dict[str, Any]]:
-    """Corners of every roof: where the slope leaves the axis, the ridge, the right edge."""
-    rows = []
-    for order, gpu in enumerate(gpus):
-        for arithmetic, peak in (("bf16", gpu["peak"]), ("fp8", gpu["fp8_peak"])):
-            if peak is None:
-                continue
-            ridge = peak / gpu["bandwidth"]
-            corners = ((Y_LOW / gpu["bandwidth"], Y_LOW), (ridge, peak), (X_HIGH, peak))
-            same = {"gpu": gpu["gpu"], "arithmetic": arithmetic, "label": gpu["label"], "order": order}
-            rows += [{**same, "x": x, "y": y, "peak": peak, "ridge": ridge} for x, y in corners]
-    return rows
-
-
-def _ridges(gpus: Sequence[Gpu]) -> list[dict[str, Any]]:
-    """The ridge of every roof, with its name."""
-    return [
-        {
-            "gpu": row["gpu"],
-            "arithmetic": row["arithmetic"],
-            "x": row["ridge"],
-            "y": row["peak"],
-            "text": f"ridge {row['ridge']:.0f}",
-        }
-        for row in _roofs(gpus)
-        if row["x"] == row["ridge"]
-    ]
-
-
-def _parameters(
-    colours: Mapping[str, str], gpus: Sequence[Gpu], gpu: str, arithmetic: str, size: Size
-) -> list[alt.Parameter]:
-    """What a client sets (gpu, arithmetic, size), and what the expressions look up."""
-    chips = {g["gpu"]: {"bf16": g["peak"], "fp8": g["fp8_peak"], "bandwidth": g["bandwidth"]} for g in gpus}
-    assert gpu in chips, f"no roof for {gpu}"
-    return [
-        alt.param(name="gpu", value=gpu),
-        alt.param(name="arithmetic", value=arithmetic),
-        alt.param(name="size", value=size),
-        alt.param(name="chips", value=chips),
-        alt.param(name="chip", expr="chips[gpu]"),
-        # area of a dot is its share of the pass; the radius that a whole pass would take
-        alt.param(name="whole", value={"wide": 24, "short": 18, "phone": 18, "strip": 11}),
-        # a lane runs beside the roof, so many px from it
-        alt.param(name="lane", expr="size == 'strip' ? 3.5 : 4.5"),
-        # how steeply a slope climbs in px: one decade of intensity is one decade of FLOP/s
-        alt.param(name="climb", expr=f"atan2({_py(Y_LOW)} - {_py(10)}, {_px(1)} - {_px(0.1)})"),
-        alt.param(name="fills", value={kernel: colours[token] for kernel, token in FILLS.items()}),
-        alt.param(name="tints", value={family: colours[token] for family, token in TINTS.items()}),
-        alt.param(name="inks", value={family: colours[token] for family, token in INKS.items()}),
-    ]
-
-
-# Expressions. A mark that isn't on the scales is placed in px of the plot, from fields computed beforehand.
-
-
-def _px(value: object) -> str:
-    """Expression: FLOP/byte to px from the left of the plot."""
-    return f"(width * log(({value}) / {X_LOW}) / log({X_HIGH / X_LOW:.0f}))"
-
-
-def _py(value: object) -> str:
-    """Expression: TFLOP/s to px from the top of the plot."""
-    return f"(height * (1 - log({value}) / log({Y_HIGH})))"
-
-
-def _em(text: str) -> str:
-    """Expression: width of a text in em, for Liberation Sans, good to a few percent."""
-    narrow = f"length(replace({text}, regexp('[^fijlrt., ]', 'g'), ''))"
-    broad = f"length(replace({text}, regexp('[^mwMLH%→]', 'g'), ''))"
-    return f"(0.55 * length({text}) - 0.29 * {narrow} + 0.27 * {broad})"
-
-
-def _calculate(chart: alt.Chart, steps: Mapping[str, str]) -> alt.Chart:
-    for field, expression in steps.items():
-        chart = chart.transform_calculate(field, expression)
-    return chart
-
-
-def _rows(dataset: str, name: str | None = None) -> alt.Chart:
-    chart = alt.Chart(alt.NamedData(name=dataset))
-    return chart.properties(name=name) if name else chart
-
-
-def _field(name: str) -> dict[str, Any]:
-    """A field that already holds what the channel shows."""
-    return {"field": name, "type": "quantitative", "scale": None}
-
-
-def _at(x: str, y: str) -> dict[str, Any]:
-    """Encoding of a mark that is placed by two fields in px."""
-    return {"x": alt.X(f"{x}:Q", scale=None, axis=None), "y": alt.Y(f"{y}:Q", scale=None, axis=None)}
-
-
-def _colour(name: str, channel: type[alt.Fill] | type[alt.Stroke]) -> alt.Fill | alt.Stroke:
-    """A field that holds a colour."""
-    return channel(f"{name}:N", scale=None, legend=None)
-
-
-def _expr(expression: str) -> alt.ExprRef:
-    return alt.ExprRef(expr=expression)
-
-
-# Roofs and axes
-
-
-def _ghosts(colours: Mapping[str, str]) -> alt.Chart:
-    """The roofs that aren't chosen, and with them the axes and the grid."""
-    axis: dict[str, Any] = {
-        "title": None,
-        "gridColor": colours["grid"],
-        "labelColor": colours["ink3"],
-        "labelFont": FONT,
-        "labelFontSize": 12,
-        "labelPadding": 8,
-        "labelOverlap": False,
-        "labelFlush": False,
-        "ticks": False,
-        "domainColor": colours["ink3"],
-    }
-    short_form = "size == 'phone' && datum.value >= 1000 ? datum.value / 1000 + 'k'"
+def ridges_by_year(colours: Colours, data: Data) -> Picture:
+    """Ridge points against years: the line through the products, and variants of them beside it."""
+    years, tops = zip(*((row["x"], row["y"]) for row in (*data["gpus"], *data["variants"])), strict=True)
+    first, last, top = min(years), max(years), max(tops) * 1.1
     x = alt.X(
         "x:Q",
-        scale=alt.Scale(type="log", domain=[X_LOW, X_HIGH], nice=False),
-        axis=alt.Axis(
-            **axis,
-            values=_expr("size == 'strip' ? [] : [0.1, 1, 10, 100, 1000, 10000]"),
-            labelExpr=f"{short_form} : datum.value < 1 ? '0.1' : format(datum.value, ',')",
-            domain=True,
-            domainOpacity=_expr("size == 'strip' ? 0 : 1"),
+        scale=alt.Scale(domain=[first - 0.4, last + 0.4], nice=False, zero=False),
+        axis=alt.Axis(title=None, grid=False, values=list(range(first, last + 1, 2)), format="d"),
+    )
+    y = level_y("FLOP per byte at the ridge", 36, (0, top), range(0, int(top) + 1, 100), "linear")
+    line = (
+        dataset("gpus", "line").mark_line(stroke=colours["ink"], strokeWidth=2.25, strokeJoin="round").encode(x=x, y=y)
+    )
+    dot: dict[str, Any] = {"opacity": 1, "size": 49, "stroke": colours["paper"], "strokeWidth": 1.25}
+    side = (
+        dataset("variants", "ties")
+        .mark_rule(stroke=colours["ink3"], strokeDash=[2, 3])
+        .encode(x=alt.X("x:Q"), y=alt.Y("y:Q"), y2=alt.Y2("twin:Q"))
+    )
+    names = [*_named(colours, "gpus", "ink2", "ink"), *_named(colours, "variants", "ink3", "ink3")]
+    layers = [
+        line,
+        side,
+        *(
+            dataset(rows, f"{rows}_dots").mark_point(fill=colours[colour], **dot).encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))
+            for rows, colour in (("gpus", "ink"), ("variants", "ink3"))
         ),
-    )
-    y = alt.Y(
-        "y:Q",
-        scale=alt.Scale(type="log", domain=[Y_LOW, Y_HIGH], nice=False),
-        axis=alt.Axis(
-            **axis,
-            values=_expr("size == 'strip' ? [] : [1, 10, 100, 1000]"),
-            labelExpr="format(datum.value, ',')",
-            domain=False,
-        ),
-    )
-    chart = _rows("roofs", "ghosts").transform_filter("datum.gpu != gpu && datum.arithmetic == 'bf16'")
-    drawn: alt.Chart = chart.mark_line(stroke=colours["ghost"], strokeWidth=1).encode(x=x, y=y, detail="gpu:N")
-    return drawn
-
-
-def _log_ticks(colours: Mapping[str, str]) -> list[alt.Chart]:
-    """Ticks of 3 px at 1, 2, 3 … 9 of every decade, outside the plot."""
-    ticks = alt.Chart(alt.sequence(0, 46, as_="k")).transform_filter("size != 'strip'")
-    ticks = ticks.transform_calculate("value", "(1 + datum.k % 9) * pow(10, floor(datum.k / 9) - 1)")
-    rule: dict[str, Any] = {"stroke": colours["ink3"], "strokeWidth": 1}
-    along_x = _calculate(ticks.properties(name="ticks_x"), {"px": _px("datum.value")})
-    along_y = ticks.properties(name="ticks_y").transform_filter(f"datum.value >= {Y_LOW} && datum.value <= {Y_HIGH}")
-    along_y = _calculate(along_y, {"py": _py("datum.value")})
-    return [
-        along_x.mark_rule(**rule).encode(
-            x=alt.X("px:Q", scale=None, axis=None), y=alt.value(_expr("height")), y2=alt.value(_expr("height + 3"))
-        ),
-        along_y.mark_rule(**rule).encode(y=alt.Y("py:Q", scale=None, axis=None), x=alt.value(-3), x2=alt.value(0)),
+        *names,
     ]
-
-
-def _ridge(colours: Mapping[str, str]) -> alt.Chart:
-    """A dotted line from the ridge of the chosen roof down to its name."""
-    chart = _rows("ridges", "ridge").transform_filter("datum.gpu == gpu && datum.arithmetic == arithmetic")
-    chart = _calculate(
-        chart, {"px": _px("datum.x"), "py": _py("datum.y"), "foot": "height + (size == 'strip' ? 0 : 22)"}
-    )
-    rule = chart.mark_rule(stroke=colours["ink2"], strokeWidth=1, strokeDash=[2, 3])
-    drawn: alt.Chart = rule.encode(**_at("px", "py"), y2=alt.Y2("foot:Q"))
-    return drawn
-
-
-def _chosen_roofs(colours: Mapping[str, str]) -> list[alt.Chart]:
-    """The roof that the matmuls stand under; when that is the FP8 one, the BF16 one too, thinner."""
-    strong = _rows("roofs", "roof").transform_filter("datum.gpu == gpu && datum.arithmetic == arithmetic")
-    second = _rows("roofs", "roof_bf16").transform_filter(
-        "datum.gpu == gpu && arithmetic == 'fp8' && datum.arithmetic == 'bf16'"
-    )
-    return [
-        chart.mark_line(stroke=colours["ink"], strokeWidth=width, strokeJoin="round").encode(x="x:Q", y="y:Q")
-        for chart, width in ((second, 1.25), (strong, 2))
-    ]
-
-
-# Trails: where a family of kernels goes when the batch grows
-
-_BESIDE = {
-    "roofed": "datum.x * chip.bandwidth > datum.y * 1.001",
-    # a lane above the roof for the matmuls, below it for attention
-    "away": "datum.family == 'attention' ? -lane : lane",
-    # unit vector away from the roof; at the ridge the corner of the two lanes
-    "dx": "!isValid(datum.tokens) ? tan(climb / 2) : datum.roofed ? 0 : sin(climb)",
-    "dy": "!isValid(datum.tokens) || datum.roofed ? 1 : cos(climb)",
-    "px": _px(f"min(datum.x, {X_HIGH})"),
-    "py": _py("datum.y"),
-    "lane_x": "datum.px - datum.away * datum.dx",
-    "lane_y": "datum.py - datum.away * datum.dy",
-}
-
-
-def _lanes(colours: Mapping[str, str]) -> list[alt.Chart]:
-    """Trails as lanes beside the roof, cut at powers of two, so that the steps are seen to shrink."""
-    width = _expr("size == 'strip' ? 3.5 : 5")
-    trails = _rows("trails").transform_joinaggregate(low="min(x)", high="max(x)", groupby=["family"])
-    trails = _calculate(trails.transform_filter("datum.high >= 1.05 * datum.low"), _BESIDE)
-    lanes = trails.transform_calculate("tint", "tints[datum.family]")
-    rest = "datum.family != 'lm_head'"
-    drawn = [
-        lanes.transform_filter(which)
-        .properties(name=name)
-        .mark_line(strokeWidth=width, strokeJoin="round", clip=False)
-        .encode(**_at("lane_x", "lane_y"), stroke=_colour("tint", alt.Stroke), detail="family:N")
-        for name, which in (("lanes_head", "datum.family == 'lm_head'"), ("lanes", rest))
-    ]
-    steps = trails.transform_filter(
-        f"{rest} && size != 'strip' && isValid(datum.tokens) && datum.tokens > 1 && datum.x < {X_HIGH}"
-        " && abs(log(datum.tokens) / LN2 - round(log(datum.tokens) / LN2)) < 1e-6"
-    )
-    reach = "(datum.away > 0 ? 3 : -3)"
-    ends = {
-        "near_x": f"datum.lane_x + {reach} * datum.dx",
-        "near_y": f"datum.lane_y + {reach} * datum.dy",
-        "far_x": f"datum.lane_x - {reach} * datum.dx",
-        "far_y": f"datum.lane_y - {reach} * datum.dy",
-    }
-    notches = _calculate(steps, ends).properties(name="notches").mark_rule(stroke=colours["paper"], strokeWidth=1.25)
-    return [*drawn, notches.encode(**_at("near_x", "near_y"), x2=alt.X2("far_x:Q"), y2=alt.Y2("far_y:Q"))]
-
-
-# Dots
-
-_PLACED = {
-    "roofed": "datum.x * chip.bandwidth > datum.y * 1.001",
-    "r": "max(3, whole[size] * sqrt(datum.share))",
-    "px": f"datum.x > {X_HIGH} ? width - datum.r : {_px('datum.x')}",
-    "py": _py("datum.y"),
-}
-
-
-def _placed(name: str) -> alt.Chart:
-    """The kernels that have bytes to move, with their place and radius in px."""
-    return _calculate(_rows("kernels", name).transform_filter("isValid(datum.x) && datum.x > 0"), _PLACED)
-
-
-def _dots(colours: Mapping[str, str]) -> list[alt.Chart]:
-    """Dots by share, the largest first, so that coincident ones nest; hollow where the pass doesn't fit the memory."""
-    ring = (
-        _placed("ring")
-        .transform_filter("datum.largest && size != 'strip'")
-        .transform_calculate("area", "4 * pow(datum.r + 4, 2)")
-        .mark_point(opacity=1, fill=colours["paper"], stroke=colours["ink"], strokeWidth=1.5)
-        .encode(**_at("px", "py"), size=alt.Size(**_field("area"), legend=None))
-    )
-    paint = {
-        "area": "4 * pow(datum.r, 2)",
-        "fill": f"datum.memory == 'no' ? '{colours['paper']}' : datum.memory == 'tight' ? tints[datum.family] : "
-        "fills[datum.kernel]",
-        "outline": f"datum.memory == 'fits' ? '{colours['paper']}' : fills[datum.kernel]",
-    }
-    dots = (
-        _calculate(_placed("dots"), paint)
-        .mark_point(opacity=1, strokeWidth=_expr("datum.memory == 'fits' ? 1.25 : 2"))
-        .encode(
-            **_at("px", "py"),
-            size=alt.Size(**_field("area"), legend=None),
-            fill=_colour("fill", alt.Fill),
-            stroke=_colour("outline", alt.Stroke),
-            order=alt.Order("share:Q", sort="descending"),
-        )
-    )
-    return [ring, dots]
-
-
-# Words. Every one stands on a halo of paper, 4 px wide.
-
-
-def _text(chart: alt.Chart, name: str, halo: str | None, *, x: str, y: str, **mark: Any) -> alt.Chart:
-    """A text in its colour (field `colour`), at `x` and `y` px; with a halo every row is drawn twice, paper first."""
-    base: dict[str, Any] = {"font": FONT, "fontSize": 12, "baseline": "middle", **mark}
-    if halo is not None:
-        chart = chart.transform_calculate("halo", "[true, false]").transform_flatten(["halo"])
-        chart = chart.transform_calculate("colour", f"datum.halo ? '{halo}' : datum.colour")
-        outline = _expr(f"datum.halo ? '{halo}' : null")
-        base |= {"stroke": outline, "strokeWidth": _expr("datum.halo ? 4 : 1"), "strokeJoin": "round"}
-    drawn: alt.Chart = (
-        chart.properties(name=name)
-        .mark_text(**base)
-        .encode(**_at(x, y), text=alt.Text("text:N"), fill=_colour("colour", alt.Fill))
-    )
-    return drawn
-
-
-def _under_the_axis(colours: Mapping[str, str]) -> alt.Chart:
-    """The title of the axis, and the name of the ridge between its two sides."""
-    chart = _rows("ridges").transform_filter("size != 'strip' && datum.gpu == gpu && datum.arithmetic == arithmetic")
-    words = {
-        "px": _px("datum.x"),
-        "part": "size == 'phone' ? [0, 1] : [0, 1, 2, 3]",
-    }
-    chart = _calculate(chart, words).transform_flatten(["part"])
-    title = "size == 'phone' ? 'FLOP per byte' : 'FLOP per byte of HBM traffic'"
-    parts = {
-        "text": f"[{title}, datum.text, 'memory-bound', 'compute-bound'][datum.part]",
-        "x_text": "[0, datum.px, datum.px - 35, datum.px + 35][datum.part]",
-        "y_text": "height + 33",
-        "align": "['left', 'center', 'right', 'left'][datum.part]",
-        "colour": f"datum.part == 1 ? '{colours['ink']}' : '{colours['ink2']}'",
-    }
-    return _text(
-        _calculate(chart, parts),
-        "ridge_name",
-        None,
-        x="x_text",
-        y="y_text",
-        align=_expr("datum.align"),
-        fontWeight=_expr("datum.part == 1 ? 'bold' : 'normal'"),
-        fontStyle=_expr("datum.part > 1 ? 'italic' : 'normal'"),
+    many, few = len(data["gpus"]), len(data["variants"])
+    marks = {"line": 1, "ties": few, "gpus_dots": many, "variants_dots": few, "gpus_names": many, "variants_names": few}
+    return figure_of(
+        "ridges-by-year",
+        colours,
+        data,
+        layers,
+        frames_of(36, 20, 190, phone=(16, 190), bottom=26),
+        {**marks, "gpus_values": many, "variants_values": few},
+        "Ridge points by year.",
     )
 
 
-# The largest dot and those on the slope are named right and below, on the roof the largest below and others above,
-# elementwise left. A second part stands beside the first, or below it. All in px.
-_LAID_OUT = {
-    "w1": f"{_em('datum.label')} * (datum.largest ? 15.3 : 12)",
-    "w2": f"{_em('datum.sublabel')} * 12",
-    # with FP8 arithmetic attention stays under the lower roof, its name too
-    "side": "datum.roofed ? (datum.largest ? 'below' : datum.y * 1.001 < chip[arithmetic] ? 'under' : 'above') :"
-    " datum.family == 'elementwise' && datum.px - datum.r - 6 - max(datum.w1, datum.w2) > -8 ? 'left' : 'right'",
-    "beside": "datum.px + 0.8 * datum.r + 8",
-    "under": "datum.py + 0.55 * datum.r + 7",
-    "stacked": "datum.sublabel != '' && (datum.side == 'below' || datum.side == 'left' || datum.side == 'right' &&"
-    " (datum.beside + datum.w1 + 8 + datum.w2 > width + 38 ||"
-    " datum.largest && size != 'short' && datum.under + 24 < height))",
-    "w": "datum.stacked ? max(datum.w1, datum.w2) : datum.w1 + (datum.sublabel == '' ? 0 : 8 + datum.w2)",
-    "left": "datum.side == 'right' ? min(datum.beside, width + 38 - datum.w) :"
-    " datum.side == 'under' ? min(datum.px + 4, width - datum.w) :"
-    " datum.side == 'left' ? datum.px - 0.7 * datum.r - 6 - datum.w :"
-    " clamp(datum.side == 'below' && arithmetic == 'fp8' ? datum.px - datum.w : datum.px - datum.w / 2,"
-    " 0, datum.limit - datum.w)",
-    "y1": "datum.side == 'right' ? min(datum.under, height - 9) :"
-    f" datum.side == 'below' ? max(datum.py + datum.r, {_py('chip.bf16')}) + 16 :"
-    " datum.side == 'under' ? datum.py + max(datum.r, 4) + 14 :"
-    " datum.side == 'above' ? max(datum.py - max(datum.r, 8) - 9, -8) :"
-    " datum.py - 0.5 * datum.r - (datum.stacked ? 23 : 8)",
-    "y2": "datum.y1 + (datum.stacked ? (datum.largest ? 16 : 15) : 0)",
-}
-
-
-def _touches(left: str, right: str, top: str, bottom: str) -> str:
-    """Expression: the box given in px touches the label of this row."""
-    return (
-        f"datum.label != '' && {left} < datum.left + datum.w + 4 && datum.left - 4 < {right} &&"
-        f" {top} < datum.y2 + 8 && datum.y1 - 8 < {bottom}"
-    )
-
-
-def _free_of_kernels(chart: alt.Chart, key: str, always: str = "false") -> alt.Chart:
-    """The rows whose text touches neither a dot nor its name, and those that stay `always`.
-
-    Fields in px: `x_left`, `w_text`, and `y_text`, its middle; `key` names the field that tells the rows apart. Every
-    row is put beside every kernel, so the fields of a kernel overwrite those of the row that are called the same.
-    """
-    chart = _calculate(chart, {"limit": "width", "kernel": str(list(FILLS))}).transform_flatten(["kernel"])
-    fields = ["x", "y", "family", "share", "largest", "label", "sublabel"]
-    kernels = alt.LookupData(data=alt.NamedData(name="kernels"), key="kernel", fields=fields)
-    named = {field: f"isValid(datum.{field}) ? datum.{field} : ''" for field in ("label", "sublabel")}
-    chart = _calculate(chart.transform_lookup(lookup="kernel", from_=kernels), {**named, **_PLACED, **_LAID_OUT})
-    box = _touches("datum.x_left", "datum.x_left + datum.w_text", "datum.y_text - 6", "datum.y_text + 6")
-    dot = (
-        "abs(datum.y_text - datum.py) < datum.r + 10 && datum.px + datum.r > datum.x_left - 6 &&"
-        " datum.px - datum.r < datum.x_left + datum.w_text + 6"
-    )
-    return (
-        chart.transform_calculate("hit", f"isValid(datum.x) && ({dot} || {box}) ? 1 : 0")
-        .transform_joinaggregate(hits="max(hit)", groupby=[key])
-        .transform_filter(f"(datum.hits == 0 || {always}) && datum.kernel == '{next(iter(FILLS))}'")
-    )
-
-
-def _named_roofs() -> alt.Chart:
-    """A row for every roof in sight; `end`: its name stands at the right end, not on its slope.
-
-    Where two would stand on each other at the right, the chosen one does, else the one with the lower ridge.
-    """
-    chart = _rows("roofs").transform_filter(
-        f"size != 'strip' && datum.x == {X_HIGH} &&"
-        " (datum.arithmetic == 'bf16' || datum.gpu == gpu && arithmetic == 'fp8')"
-    )
-    rank = {
-        "chosen": "datum.gpu == gpu && datum.arithmetic == arithmetic",
-        "rank": "datum.chosen ? -2 : datum.gpu == gpu ? -1 : datum.ridge",
-        "near": f"!datum.chosen && abs({_py('datum.peak')} - {_py('chip[arithmetic]')}) < 11",
-    }
-    chart = _calculate(chart, rank).transform_window(
-        place="row_number()",
-        groupby=["peak"],
-        sort=[alt.SortField("rank", order="ascending")],
-        frame=[None, None],
-    )
-    return chart.transform_calculate("end", "datum.place == 1 && !datum.near")
-
-
-def _roof_names(colours: Mapping[str, str]) -> alt.Chart:
-    """Names of the roofs. One on a slope gives way to the dots and their names."""
+def _named(colours: Colours, rows: str, name: str, value: str) -> list[alt.Chart]:
+    """Name and ridge of each row beside its dot: `side` says where; the two together are centred, or not."""
+    # where the name ends and the number begins, px from the dot
     place = {
-        # left of its slope when the chosen roof is lower, else right of it, where there is more room
-        "before": "(datum.near || datum.peak == chip.bf16) && datum.peak / datum.ridge > chip.bandwidth",
-        "anchor": "datum.end ? datum.x : datum.ridge * (datum.before ? 0.62 : 0.82)",
-        "x_text": f"{_px('datum.anchor')} + (datum.end ? 6 : datum.before ? -5 : 9)",
-        "y_text": f"{_py('datum.end ? datum.peak : datum.peak * datum.anchor / datum.ridge')} + (datum.end ? 0 : "
-        "datum.before ? -4 : size == 'short' && chip[arithmetic] < datum.peak ? -11 : 7)",
-        "align": "datum.end || !datum.before ? 'left' : 'right'",
-        "text": "datum.rank == -1 ? 'BF16' : datum.label",
-        "w_text": f"{_em('datum.text')} * 12",
-        "x_left": "datum.x_text - (datum.align == 'right' ? datum.w_text : 0)",
-        "colour": f"datum.chosen ? '{colours['ink']}' : '{colours['ink3']}'",
+        "middle": "datum.side == 'right' ? 44 : datum.side == 'left' ? -16 : 5",
+        "down": "datum.side == 'right' ? 2 : datum.side == 'below' ? 17 : -15",
     }
-    return _text(
-        _free_of_kernels(_calculate(_named_roofs(), place), "text", always="datum.end"),
-        "names",
-        colours["paper"],
-        x="x_text",
-        y="y_text",
-        align=_expr("datum.align"),
-        fontWeight=_expr("datum.chosen ? 'bold' : 'normal'"),
-    )
-
-
-def _trail_ends(colours: Mapping[str, str]) -> alt.Chart:
-    """What the ends of the trail of the matmuls stand for. An end that would touch a dot or its name is dropped."""
-    ends = (
-        _rows("trails")
-        .transform_filter("datum.family == 'matmuls' && isValid(datum.tokens) && (size == 'wide' || size == 'short')")
-        .transform_joinaggregate(first="min(tokens)", last="max(tokens)", low="min(x)", high="max(x)")
-        .transform_filter(
-            "(datum.tokens == datum.first || datum.tokens == datum.last) && datum.high >= 1.05 * datum.low"
+    parts = (("names", "text", name, "datum.middle - 4", "right"), ("values", "value", value, "datum.middle", "left"))
+    return [
+        written(
+            calculate(dataset(rows, f"{rows}_{part}"), place),
+            colours[colour],
+            field=field,
+            dx=expr(dx),
+            dy=expr("datum.down"),
+            align=align,
+            fontWeight="bold" if part == "values" else "normal",
         )
-    )
+        for part, field, colour, dx, align in parts
+    ]
+
+
+def _memory_paint(colours: Colours) -> dict[str, Any]:
+    """A bar in ink by what the memory says: filled, tinted with an outline, or hollow."""
+    ink, paper, tint = colours["ink"], colours["paper"], colours["ghost"]
+    return {
+        "fill": expr(f"datum.memory == 'fits' ? '{ink}' : datum.memory == 'tight' ? '{tint}' : '{paper}'"),
+        "stroke": ink,
+        "strokeWidth": 1.5,
+    }
+
+
+def throughput_by_dtype(colours: Colours, data: Data) -> Picture:
+    """Bars of tokens per second by weights in two panels, each on its own scale: beside each other, or below."""
     place = {
-        "above": f"datum.tokens == datum.last && {_BESIDE['roofed']}",
-        "text": "format(datum.tokens, ',') + (datum.tokens == 1 ? ' token' : ' tokens')",
-        "w_text": f"{_em('datum.text')} * 12",
-        "x_left": f"{_px('datum.x')} + (datum.above ? -datum.w_text / 2 : 12)",
-        "y_text": f"datum.above ? {_py('datum.y')} - 18 : min({_py('datum.y')} + 13, height - 9)",
-        "colour": f"'{colours['ink3']}'",
+        "left": "size == 'wide' ? datum.panel * 276 : 0",
+        "top": "size == 'wide' ? 0 : datum.panel * 146",
+        "x0": "datum.left + 44",
+        "x1": "datum.x0 + datum.part * (size == 'wide' ? 122 : 196)",
+        "y0": "datum.top + 18 + 25 * datum.row",
+        "middle": "datum.y0 + 6.5",
+        "y1": "datum.y0 + 13",
+        "value_x": "datum.x1 + 8",
+        "times_x": f"datum.value_x + {em('datum.value')} * 12.6 + 8",
     }
-    ends = _free_of_kernels(_calculate(ends, place), "text")
-    return _text(ends, "ends", colours["paper"], x="x_left", y="y_text", align="left")
+    bars = calculate(dataset("bars", "bars"), place).mark_rect(**_memory_paint(colours))
+    bars = bars.encode(**in_px("x0", "y0"), x2=alt.X2("x1:Q"), y2=alt.Y2("y1:Q"))
+    panels = calculate(dataset("panels", "panels"), {key: place[key] for key in ("left", "top")})
+
+    def label(name: str, field: str, x: str, colour: str, **mark: Any) -> alt.Chart:
+        chart = calculate(dataset("bars", name), place).transform_filter(f"datum.{field} != ''")
+        return written(chart, colours[colour], None, None, field=field, **mark).encode(**in_px(x, "middle"))
+
+    keys = dataset("keys", "keys").transform_window(row="row_number()", frame=[None, 0])
+    keys = calculate(keys, {"px": "0", "py": "height - 4 + 17 * (datum.row - 1)"})
+    layers = [
+        written(panels, colours["ink"], None, None, fontWeight="bold").encode(**in_px("left", "top")),
+        bars,
+        label("names", "text", "left", "ink2"),
+        label("values", "value", "value_x", "ink", fontWeight="bold"),
+        label("times", "times", "times_x", "ink3"),
+        written(keys, colours["ink2"], None, None).encode(**in_px("px", "py")),
+    ]
+    frames: Frames = {"wide": Frame(WIDE, 142, (0, 0, 12, 24)), "phone": Frame(PHONE, 288, (0, 0, 12, 24))}
+    many = len(data["bars"])
+    marks = {"bars": many, "names": many, "values": many, "panels": 2, "keys": len(data["keys"])}
+    marks["times"] = sum(row["times"] != "" for row in data["bars"])
+    return figure_of("throughput-by-dtype", colours, data, layers, frames, marks, "Throughput by dtype of the weights.")
 
 
-def _labels(colours: Mapping[str, str]) -> alt.Chart:
-    """Names of the dots in two parts. One that would touch the name of a larger dot is dropped."""
-    chart = _placed("labels").transform_filter(
-        "datum.label != '' && size != 'strip' && !(size == 'phone' && datum.family == 'elementwise' &&"
-        " datum.sublabel == '')"
+def prompt_time(colours: Colours, data: Data) -> Picture:
+    """Milliseconds against the length of the prompt, on logarithmic axes: flat, then straight up."""
+    times = data["times"]
+    last = max(row["x"] for row in times)
+    domain = (min(row["y"] for row in times) / 2.2, max(row["y"] for row in times) * 1.3)
+    x, y = log_x(times, "tokens in the prompt"), level_y("milliseconds", 48, domain, [3, 10, 30, 100, 300], "log")
+    fields, look = line_look(colours)
+    lines = calculate(dataset("times", "lines"), fields).mark_line(strokeJoin="round")
+    turns = dataset("turns", "turns").mark_point(
+        opacity=1, size=64, fill=by_choice(colours), stroke=colours["paper"], strokeWidth=1.25
     )
-    # the name of a dot on the roof keeps clear of the largest, where that is to the right; and names of roofs follow
-    summit = {
-        "middle": "datum.largest && datum.roofed ? datum.px : -1",
-        "edge": "datum.largest && datum.roofed ? datum.px - datum.r - 12 : width",
+    named = dataset("turns", "turn_names")
+    words = "datum.chosen ? (size == 'wide' ? 'matmuls leave the slope at ' : 'off the slope at ') : 'at '"
+    named = named.transform_calculate("text", f"({words}) + datum.text + ' tokens'")
+    ink = by_choice(colours)
+    layers = [
+        lines.encode(x=x, y=y, detail=alt.Detail("gpu:N"), **look),
+        turns.encode(x=alt.X("x:Q"), y=alt.Y("y:Q")),
+        written(named, ink, align="right", dx=expr("datum.chosen ? 44 : 4"), dy=expr("datum.chosen ? 20 : -15")),
+        written(dataset("ends", "starts"), ink, "x0", "y0", field="first", dy=expr("datum.chosen ? 14 : -11")),
+        written(dataset("ends", "names"), ink, field="gpu", dx=8, dy=-7, fontWeight=bold()),
+        written(dataset("ends", "values"), colours["ink2"], field="last", dx=8, dy=8),
+        *here(colours, last),
+    ]
+    many = len(data["ends"])
+    marks = {"lines": many, "turns": many, "turn_names": many, "starts": many, "names": many, "values": many}
+    return figure_of(
+        "prompt-time",
+        colours,
+        data,
+        layers,
+        frames_of(48, 62, 216, phone=(58, 206)),
+        marks,
+        "Prefill time against prompt length.",
+    )
+
+
+def elementwise_share(colours: Colours, data: Data) -> Picture:
+    """Shares of a prefill pass against tokens: the elementwise row's and attention's, and where the roof begins."""
+    last, top = max(row["x"] for row in data["lines"]), max(row["y"] for row in data["lines"]) * 1.22
+    x = log_x(data["lines"], "tokens in the pass")
+    y = level_y("% of the pass", 32, (0, top), [tick for tick in range(0, 101, 5) if tick <= top], "linear")
+    lines = (
+        dataset("lines", "lines")
+        .transform_calculate("colour", _kernel_colour(colours))
+        .mark_line(strokeWidth=2.25, strokeJoin="round")
+    )
+    turn = dataset("turn", "turn").mark_rule(stroke=colours["ink2"], strokeDash=[2, 3]).encode(x=alt.X("x:Q"))
+    sides = [
+        written(
+            dataset("turn", f"side_{align}").transform_calculate("text", f"'{text}'"),
+            colours["ink2"],
+            y=None,
+            align=align,
+            dx=dx,
+            fontStyle="italic",
+        ).encode(y=alt.value(6))
+        for text, align, dx in (("matmuls on the slope", "right", -8), ("on the roof", "left", 8))
+    ]
+    text = expr(_kernel_colour(colours, text=True))
+    rising = "datum.kernel == 'elementwise'"
+    names = written(
+        dataset("names", "names"),
+        text,
+        fontWeight="bold",
+        align=expr(f"{rising} ? 'right' : 'left'"),
+        dx=expr(f"{rising} ? -10 : 6"),
+        dy=expr(f"{rising} ? -4 : 16"),
+    )
+    layers = [
+        lines.encode(x=x, y=y, stroke=coloured("colour", alt.Stroke), detail=alt.Detail("kernel:N")),
+        turn,
+        *sides,
+        names,
+        written(dataset("names", "values"), text, "x1", "y1", field="value", dx=8),
+        *here(colours, last),
+    ]
+    marks = {"lines": 2, "turn": 1, "side_right": 1, "side_left": 1, "names": 2, "values": 2}
+    return figure_of(
+        "elementwise-share",
+        colours,
+        data,
+        layers,
+        frames_of(32, 52, 196, phone=(48, 190)),
+        marks,
+        "Share of the small kernels.",
+    )
+
+
+def two_counters(colours: Colours, data: Data) -> Picture:
+    """The plane of memory activity and tensor activity in four regions: words in a square, and nothing measured."""
+    place = {
+        "px": "width * datum.x / 2 + (size == 'wide' ? 16 : 10)",
+        "py": "height * (1 - datum.y) / 2 + (size == 'wide' ? 22 : 20) + 17 * datum.line + (datum.line > 0 ? 2 : 0)",
     }
-    chart = _calculate(chart, summit).transform_joinaggregate(middle="max(middle)", edge="min(edge)")
-    limit = "datum.largest ? width - 14 : datum.roofed && datum.px < datum.middle ? datum.edge : width"
-    chart = _calculate(chart, {"limit": limit, **_LAID_OUT})
-    # every label beside every other
-    other = "datum.other"
-    box = _touches(f"{other}.left", f"{other}.left + {other}.w", f"{other}.y1 - 6", f"{other}.y2 + 6")
-    larger = f"({other}.share > datum.share || {other}.share == datum.share && {other}.kernel < datum.kernel)"
-    chart = (
-        chart.transform_joinaggregate([alt.JoinAggregateFieldDef(op="values", field="kernel", **{"as": "other"})])
-        .transform_flatten(["other"])
-        .transform_calculate("hit", f"{larger} && {box} ? 1 : 0")
-        .transform_joinaggregate(hits="max(hit)", groupby=["kernel"])
-        .transform_filter(f"datum.hits == 0 && {other}.kernel == datum.kernel")
+    words = calculate(dataset("words", "words"), place)
+    domain = alt.Scale(domain=[0, 1], nice=False)
+    full = data["full"][0]["x"]
+    axis: dict[str, Any] = {
+        "values": [0, full, 1],
+        "labelExpr": f"datum.value == {full} ? '{data['full'][0]['text']}' : datum.value",
+        "grid": False,
+    }
+    x = alt.X(
+        "half:Q",
+        scale=domain,
+        axis=alt.Axis(
+            title="DRAM_ACTIVE, share of peak bandwidth", titleAnchor="start", titleAlign="left", titlePadding=8, **axis
+        ),
     )
-    chart = chart.transform_calculate("part", "[0, 1]").transform_flatten(["part"])
+    y = level_y("PIPE_TENSOR_ACTIVE, share of peak tensor issue", 24, (0, 1), [0, 1], "linear")
+    half = alt.Chart(ONE_ROW).transform_calculate("half", "0.5")
+    rule: dict[str, Any] = {"stroke": colours["ghost"], "strokeDash": [2, 3]}
+    frame: dict[str, Any] = {"stroke": colours["ink3"], "strokeWidth": 1}
+    layers = [
+        half.properties(name="across").mark_rule(**rule).encode(x=x),
+        half.properties(name="along").mark_rule(**rule).encode(y=alt.Y("half:Q", **axis_of(y))),
+        alt.Chart(ONE_ROW, name="edge")
+        .mark_rule(**frame)
+        .encode(x=alt.value(0), y=alt.value(0), y2=alt.value(expr("height"))),
+        written(
+            words,
+            expr(f"datum.name ? '{colours['ink']}' : '{colours['ink2']}'"),
+            None,
+            None,
+            fontWeight=expr("datum.name ? 'bold' : 'normal'"),
+            fontSize=expr("datum.name ? 14 : 12"),
+        ).encode(**in_px("px", "py")),
+    ]
+    frames: Frames = {"wide": Frame(504, 232, (24, 8, 26, 42)), "phone": Frame(308, 232, (24, 8, 26, 42))}
+    return figure_of(
+        "two-counters",
+        colours,
+        data,
+        layers,
+        frames,
+        {"across": 1, "along": 1, "words": len(data["words"])},
+        "Two counters and four regions.",
+    )
+
+
+# parts of a measured step: whose fill they take, and whose tint and ink
+_PART_KERNELS = {"linear": "gate_proj", "attention": "attention", "lm_head": "lm_head"}
+_PART_FAMILIES = {"linear": "matmuls", "attention": "attention", "lm_head": "lm_head"}
+
+
+def model_vs_measured(colours: Colours, data: Data) -> Picture:
+    """Bars in pairs, measured above the model's, in parts; how many times the model the measurement took."""
+    steps = data["steps"]
+    longest = max(row["end"] for row in data["bars"])
+    place = {
+        "left": "size == 'wide' ? 108 : 66",
+        "scale": f"(size == 'wide' ? 314 : 182) / {longest}",
+        "first": "36 * datum.row",
+        "top": "datum.first + (datum.which == 'model' ? 13 : 0)",
+        "bottom": "datum.top + 10",
+        "x0": "datum.left + datum.start * datum.scale",
+        "x1": "datum.left + datum.end * datum.scale",
+        "right": "width",
+    }
+    fills = {part: colours[FILLS[kernel]] for part, kernel in _PART_KERNELS.items()}
+    pale = {part: colours[TINTS[family]] for part, family in _PART_FAMILIES.items()}
+    bars = calculate(dataset("bars", "bars"), place).mark_rect(
+        fill=expr(f"datum.which == 'model' ? {pale}[datum.part] : {fills}[datum.part]"),
+        stroke=expr(f"{fills}[datum.part]"),
+        strokeWidth=1,
+    )
+
+    def label(name: str, text: str, x: str, y: str, colour: str, **mark: Any) -> alt.Chart:
+        where = {**place, "text": text, "px": x, "py": y}
+        return written(calculate(dataset("steps", name), where), colours[colour], None, None, **mark).encode(
+            **in_px("px", "py")
+        )
+
+    totals = [
+        label(
+            f"{which}_totals",
+            f"datum.{which} + (datum.row == 0 ? ' {word}' : '')",
+            f"datum.left + datum.{which}_end * datum.scale + 7",
+            f"datum.first + {dy}",
+            colour,
+        )
+        for which, word, dy, colour in (("measured", "ms measured", 5, "ink"), ("model", "ms by the model", 18, "ink3"))
+    ]
+    layers = [
+        bars.encode(**in_px("x0", "top"), x2=alt.X2("x1:Q"), y2=alt.Y2("bottom:Q")),
+        *totals,
+        label("gpus", "datum.gpu", "0", "datum.first + 5", "ink", fontWeight="bold"),
+        label("points", "datum.text", "size == 'wide' ? 40 : 0", "datum.first + (size == 'wide' ? 5 : 19)", "ink2"),
+        label("ratios", "datum.ratio", "datum.right", "datum.first + 5", "ink", align="right", fontWeight="bold"),
+        _part_names(colours, place, len(steps) - 1),
+        _measured_heads(colours),
+    ]
+    height = 36 * len(steps) + 6
+    frames: Frames = {"wide": Frame(WIDE, height, (0, 0, 26, 14)), "phone": Frame(PHONE, height, (0, 0, 26, 14))}
+    marks = {"bars": len(data["bars"]), "parts": 3, "heads": 2}
+    marks |= dict.fromkeys(("measured_totals", "model_totals", "gpus", "points", "ratios"), len(steps))
+    return figure_of("model-vs-measured", colours, data, layers, frames, marks, "Model against measurement.")
+
+
+def _part_names(colours: Colours, place: Mapping[str, str], last: int) -> alt.Chart:
+    """What the three parts of a bar are, under those of the last row."""
+    inks = {part: colours[INKS[family]] for part, family in _PART_FAMILIES.items()}
+    rows = dataset("bars", "parts").transform_filter(f"datum.row == {last} && datum.which == 'model'")
     words = {
-        "text": "datum.part == 0 ? datum.label : datum.stacked && datum.y2 + 7 > height && !datum.roofed ? '' :"
-        " datum.sublabel",
-        "strong": "datum.part == 0 && datum.largest",
-        "align": "datum.side == 'left' ? 'right' : (datum.side == 'above' || datum.side == 'below') &&"
-        " (datum.stacked || datum.sublabel == '') ? 'center' : 'left'",
-        "x_text": "datum.align == 'right' ? datum.left + datum.w : datum.align == 'center' ?"
-        " datum.left + datum.w / 2 : datum.left + (datum.part == 1 && !datum.stacked ? datum.w1 + 8 : 0)",
-        "y_text": "datum.part == 0 ? datum.y1 : datum.y2",
-        "colour": f"datum.strong ? inks[datum.family] : '{colours['ink2']}'",
+        "text": "{linear: 'linear layers', attention: 'attention', lm_head: 'LM head'}[datum.part]",
+        "px": "datum.part == 'linear' ? datum.left : (datum.x0 + datum.x1) / 2",
+        "py": "datum.bottom + 10",
+        "align": "datum.part == 'linear' ? 'left' : 'center'",
     }
-    chart = _calculate(chart, words).transform_filter("datum.text != ''")
-    return _text(
-        chart,
-        "labels",
-        colours["paper"],
-        x="x_text",
-        y="y_text",
-        align=_expr("datum.align"),
-        fontSize=_expr("datum.strong ? 14 : 12"),
-        fontWeight=_expr("datum.strong ? 'bold' : 'normal'"),
-    )
+    chart = calculate(rows, {**place, **words})
+    text = written(chart, expr(f"{inks}[datum.part]"), None, None, align=expr("datum.align"), fontWeight="bold")
+    named: alt.Chart = text.encode(**in_px("px", "py"))
+    return named
+
+
+def _measured_heads(colours: Colours) -> alt.Chart:
+    """What the columns hold."""
+    rows = alt.Chart(alt.InlineData(values=[{"end": False}, {"end": True}]), name="heads")
+    place = {"text": "datum.end ? 'measured ÷ model' : 'batch × context'", "px": "datum.end ? width : 0", "py": "-16"}
+    align = expr("datum.end ? 'right' : 'left'")
+    heads: alt.Chart = written(calculate(rows, place), colours["ink2"], None, None, align=align)
+    return heads.encode(**in_px("px", "py"))
+
+
+FIGURES: Mapping[str, Callable[[Colours, Data], Picture]] = {
+    "throughput-by-context": throughput_by_context,
+    "intensity-by-tokens": intensity_by_tokens,
+    "ridges-by-year": ridges_by_year,
+    "throughput-by-dtype": throughput_by_dtype,
+    "prompt-time": prompt_time,
+    "elementwise-share": elementwise_share,
+    "two-counters": two_counters,
+    "model-vs-measured": model_vs_measured,
+}

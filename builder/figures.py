@@ -10,15 +10,21 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import altair as alt
 import vl_convert
 
-from builder.charts import FONT, FRAMES, Picture, Size
+from builder.charts import FIGURES
+from builder.drawing import FONT, Frame, Frames, Picture, Size
+from builder.grid import Grid
+from builder.series import SERIES, Series
 
 VEGA_LITE = "6.4"
+
+TEXT_SIZES: tuple[Size, ...] = ("wide", "phone")  # of a figure in the text
 
 # What the client needs of Vega, by the addresses under which vl-convert embeds it. Taken whole: a cherry-picked
 # transform is cheaper by little, and one that is missing is noticed in the browser only.
@@ -35,7 +41,7 @@ Object.assign(transforms, data, view, encode);
 window.lessonVega = {{ parse, View, changeset, expressionInterpreter }};
 """
 
-_COLOUR = re.compile(r"--([a-z0-9-]+):\s*(#[0-9a-f]{6})\s*;", re.IGNORECASE)
+_COLOUR = re.compile(r"--([a-z0-9-]+):\s*(?:light-dark\(\s*)?(#[0-9a-f]{6})\b", re.IGNORECASE)
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?|-?\d+e-?\d+")
 _ALLOWED = {"svg", "g", "path", "rect", "line", "text", "tspan", "circle", "defs", "clipPath"}
 # Said by the root (font-family), the default of SVG, or of no use inside role=img.
@@ -84,24 +90,23 @@ def compiled(spec: Mapping[str, Any]) -> dict[str, Any]:
     return vega
 
 
-def resized(vega: Mapping[str, Any], size: Size) -> dict[str, Any]:
-    """The same Vega spec at another size: all that a size changes is in FRAMES and in the parameter `size`."""
+def resized(vega: Mapping[str, Any], size: Size, frames: Frames) -> dict[str, Any]:
+    """The same Vega spec at another size: all that a size changes is its frame and the parameter `size`."""
     signals = [{**signal, "value": size} if signal["name"] == "size" else signal for signal in vega["signals"]]
-    return {**vega, **_frame(size), "signals": signals}
+    return {**vega, **_framed(frames[size]), "signals": signals}
 
 
-def client_script(name: str, vega: Mapping[str, Any], replaced: Iterable[str]) -> str:
+def client_script(name: str, vega: Mapping[str, Any], replaced: Iterable[str], frames: Frames) -> str:
     """A classic script that hands the compiled spec to the client, with the frame of each size.
 
     `replaced` names the datasets for which the client brings its own rows; theirs stay behind.
     """
     bare = {**vega, "data": [{**data, "values": []} if data["name"] in replaced else data for data in vega["data"]]}
-    record = {"spec": bare, "sizes": {size: _frame(size) for size in FRAMES}}
+    record = {"spec": bare, "sizes": {size: _framed(frame) for size, frame in frames.items()}}
     return f"lesson.spec({_json(name)},{_json(record)});\n"
 
 
-def _frame(size: Size) -> dict[str, Any]:
-    frame = FRAMES[size]
+def _framed(frame: Frame) -> dict[str, Any]:
     sides = dict(zip(("left", "right", "top", "bottom"), frame.padding, strict=True))
     return {"width": frame.width, "height": frame.height, "padding": sides}
 
@@ -186,24 +191,49 @@ class Figure:
     spec: dict[str, Any]
     script: str
     svgs: dict[Size, str]
+    label: str = ""
+    sees: str = ""
 
 
 def figure(
-    picture_at: Callable[[Size], Picture], *, label: str, sizes: Sequence[Size], replaced: Iterable[str] = ()
+    picture_at: Callable[[Size], Picture],
+    *,
+    label: str,
+    sizes: Sequence[Size],
+    replaced: Iterable[str] = (),
+    sees: str = "",
 ) -> Figure:
     """Draw a chart at the given sizes, the first of which is published; `picture_at` is the chart at a size.
 
-    `label` says in words what the drawing shows. Raises ValueError as draw() does.
+    `label` says in words what the drawing shows, `sees` what to see in it, `replaced` for which datasets the client
+    brings its own rows: without any, and none named by the picture, it needs no script. Raises ValueError as draw().
     """
     pictures = {size: picture_at(size) for size in sizes}
     first = pictures[sizes[0]]
     spec = specification(first)
     vega = compiled(spec)
     svgs = {
-        size: draw(resized(vega, size), name=first.name, variant=size, label=label, marks=picture.marks)
+        size: draw(resized(vega, size, picture.frames), name=first.name, variant=size, label=label, marks=picture.marks)
         for size, picture in pictures.items()
     }
-    return Figure(first.name, spec, client_script(first.name, vega, set(replaced)), svgs)
+    brought = {*replaced, *first.replaced}
+    script = client_script(first.name, vega, brought, first.frames) if brought else ""
+    return Figure(first.name, spec, script, svgs, label, sees)
+
+
+def lesson_figures(
+    root: Path, grid: Grid, colours: Mapping[str, str], names: Iterable[str] = tuple(FIGURES)
+) -> dict[str, Figure]:
+    """The figures in the text, by name, each wide and for a phone; `names` are those that the text asks for.
+
+    Raises LessonErrors where a data file of a figure is wrong, KeyError for a name that is none of charts.FIGURES.
+    """
+    return {name: _lesson_figure(name, SERIES[name](root, grid), colours) for name in names}
+
+
+def _lesson_figure(name: str, series: Series, colours: Mapping[str, str]) -> Figure:
+    picture = FIGURES[name](colours, series.data)
+    return figure(lambda size: picture, label=series.alt, sees=series.sees, sizes=TEXT_SIZES)
 
 
 def vega_runtime() -> str:
