@@ -24,6 +24,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright, Request, Response, sync_playwright
 
+from tests.browser.bench import Bench, Truth
+
 INSTALLED = ("google-chrome", "google-chrome-stable", "chromium", "chromium-browser")
 # The browser itself must never talk to the network, nor look a name up.
 QUIET = [
@@ -236,3 +238,31 @@ def open_page(browser: Browser, troubles: Troubles) -> Iterator[OpenPage]:
 def page(open_page: OpenPage) -> Page:
     """A light page of 1440 by 900."""
     return open_page()
+
+
+@pytest.fixture(scope="session")
+def truth(root: Path, site: Site) -> Truth:
+    """What Python says of every point."""
+    return Truth(root, site.folder)
+
+
+OpenBench = Callable[..., Bench]
+
+
+@pytest.fixture
+def open_bench(open_page: OpenPage, site: Site, truth: Truth) -> OpenBench:
+    """Opens the lesson: open_bench("#tokens=64").
+
+    `at` is its address, `before` gets the page before it goes there, the rest is open_page's.
+    """
+
+    def open_bench(
+        fragment: str = "", at: str | None = None, before: Callable[[Page], object] | None = None, **more: Any
+    ) -> Bench:
+        page = open_page(**more)
+        if before:
+            before(page)
+        page.goto((at or site.url) + fragment)
+        return Bench(page, truth)
+
+    return open_bench

@@ -1,0 +1,180 @@
+"""The seven controls, by mouse and by key, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.bench import RADIOS, RANGES, Bench, Truth
+
+COUNT_SPOKEN = """(status) => {
+  window.heard = [];
+  new MutationObserver(() => window.heard.push(status.textContent)).observe(status, { childList: true });
+}"""
+
+
+def _thumb(bench: Bench, axis: str, index: int) -> tuple[float, float]:
+    """Where the middle of a slider's thumb is when it stands at a position."""
+    box = bench.range(axis).bounding_box()
+    assert box
+    last = len(bench.truth.grid.axes[axis]) - 1
+    return box["x"] + 7 + (box["width"] - 14) * index / last, box["y"] + box["height"] / 2
+
+
+def _drag(bench: Bench, axis: str, start: int, end: int, steps: int = 12) -> None:
+    """Take a slider's thumb and pull it, without letting go."""
+    mouse = bench.page.mouse
+    mouse.move(*_thumb(bench, axis, start))
+    mouse.down()
+    mouse.move(*_thumb(bench, axis, end), steps=steps)
+
+
+@pytest.mark.parametrize("axis", RANGES)
+def test_a_slider_is_dragged(open_bench: Callable[..., Bench], truth: Truth, axis: str) -> None:
+    """While the mouse moves, and when it lets go, the numbers are those under the thumb."""
+    bench, values = open_bench(), truth.grid.axes[axis]
+    start = truth.index(axis, truth.defaults)
+    for end in (len(values) - 1, len(values) // 2, 1):
+        _drag(bench, axis, start, end)
+        point = truth.point(**{axis: values[end]})
+        bench.expect_at(point)
+        bench.expect_drawn(point)
+        bench.page.mouse.up()
+        bench.expect_at(point)
+        start = end
+    bench.expect_address(point)
+
+
+@pytest.mark.parametrize("axis", RANGES)
+def test_a_slider_is_moved_by_keys(open_bench: Callable[..., Bench], truth: Truth, axis: str) -> None:
+    """Arrows go one position, Home and End to the ends, Page keys further than an arrow."""
+    bench, values = open_bench(), truth.grid.axes[axis]
+    index, last, slider = truth.index(axis, truth.defaults), len(values) - 1, bench.range(axis)
+    slider.focus()
+
+    def press(key: str) -> int:
+        slider.press(key)
+        now: int = slider.evaluate("(input) => input.valueAsNumber")
+        bench.expect_at(truth.point(**{axis: values[now]}))
+        return now
+
+    for key, step in (("ArrowRight", 1), ("ArrowRight", 1), ("ArrowUp", 1), ("ArrowLeft", -1), ("ArrowDown", -1)):
+        assert press(key) == (index := index + step), key
+    assert press("End") == last
+    assert press("ArrowRight") == last
+    assert (low := press("PageDown")) < last
+    assert press("PageUp") > low
+    assert press("Home") == (1 if axis == "context" else 0)  # decode has no context 0
+    bench.expect_address(truth.point(**{axis: values[1 if axis == "context" else 0]}))
+
+
+@pytest.mark.parametrize("axis", RADIOS)
+def test_a_choice_is_made_by_mouse_and_by_key(open_bench: Callable[..., Bench], truth: Truth, axis: str) -> None:
+    """A click on the word chooses it; arrows go round from there."""
+    bench, values = open_bench("#tokens=24"), truth.grid.axes[axis]
+    for value in [*values[1:], values[0]]:
+        bench.choose(axis, value)
+        bench.expect_at(truth.point(tokens=24, **{axis: value}))
+    for key, step in (("ArrowRight", 1), ("ArrowDown", 2), ("ArrowLeft", 1), ("ArrowUp", 0), ("ArrowUp", -1)):
+        bench.page.keyboard.press(key)
+        value = values[step % len(values)]
+        bench.expect_at(truth.point(tokens=24, **{axis: value}))
+        expect(bench.radio(axis, value)).to_be_focused()
+    bench.expect_drawn(truth.point(tokens=24, **{axis: values[-1]}))
+    bench.expect_address(truth.point(tokens=24, **{axis: values[-1]}))
+
+
+def test_every_control_is_reached_by_tab_and_has_a_name(open_bench: Callable[..., Bench]) -> None:
+    """In the order of the page: seven controls, then reset; each under its label."""
+    bench = open_bench()
+    bench.page.locator("#bench-top").focus()
+    reached = []
+    for _ in range(8):
+        bench.page.keyboard.press("Tab")
+        reached.append(bench.page.evaluate("() => document.activeElement.name || document.activeElement.textContent"))
+    assert reached == ["phase", "gpu", "tokens", "context", "weights", "kv", "attention", "reset"]
+    for axis in RANGES:
+        label = bench.control(axis).locator("label").inner_text()
+        expect(bench.page.get_by_role("slider", name=label)).to_have_attribute("name", axis)
+    for axis in RADIOS:
+        legend = bench.control(axis).locator("legend").inner_text()
+        group = bench.page.get_by_role("group", name=legend, exact=True)
+        expect(group.get_by_role("radio")).to_have_count(len(bench.truth.grid.axes[axis]))
+
+
+def test_reset_goes_back_to_the_start(open_bench: Callable[..., Bench], truth: Truth) -> None:
+    """From anywhere, also from another shard; and Back leads back."""
+    point = truth.point(tokens=96, gpu="b200", kv="fp8", phase="prefill", context=0)
+    bench = open_bench(truth.fragment(point))
+    bench.expect_at(point)
+    bench.page.get_by_role("button", name="reset").click()
+    bench.expect_at(truth.defaults)
+    bench.page.go_back()
+    bench.expect_at(point)
+
+
+def test_sliders_speak_their_values_with_their_noun(open_bench: Callable[..., Bench]) -> None:
+    """A decode batches sequences, a prefill has tokens; a context has tokens in both."""
+    bench = open_bench("#tokens=64")
+    expect(bench.range("tokens")).to_have_attribute("aria-valuetext", "64 sequences")
+    expect(bench.range("context")).to_have_attribute("aria-valuetext", "8,192 tokens")
+    bench.choose("phase", "prefill")
+    expect(bench.range("tokens")).to_have_attribute("aria-valuetext", "64 tokens")
+    bench.range("tokens").press("Home")
+    expect(bench.range("tokens")).to_have_attribute("aria-valuetext", "1 token")
+    bench.choose("phase", "decode")
+    expect(bench.range("tokens")).to_have_attribute("aria-valuetext", "1 sequence")
+
+
+def test_decode_moves_a_context_of_none_and_says_so(open_bench: Callable[..., Bench], truth: Truth) -> None:
+    """A decoded token reads at least its own cache: the context goes from 0 to 128."""
+    bench = open_bench("#phase=prefill&context=0&tokens=16")
+    bench.expect_at(truth.point(phase="prefill", context=0, tokens=16))
+    bench.choose("phase", "decode")
+    point = truth.point(context=128, tokens=16)
+    bench.expect_at(point)
+    expect(bench.status).to_have_text(f"Context moved to 128: decode reads its own cache. {truth.spoken(point)}")
+    bench.expect_address(point)
+
+
+def test_in_decode_the_context_slider_stops_before_none(open_bench: Callable[..., Bench], truth: Truth) -> None:
+    """Pulled to 0 it stands at 128, which is said even where nothing moved."""
+    bench = open_bench("#context=128")
+    bench.expect_at(truth.point(context=128))
+    bench.range("context").press("Home")
+    expect(bench.status).to_contain_text("Context moved to 128")
+    assert bench.range("context").evaluate("(input) => input.valueAsNumber") == 1
+    bench.expect_at(truth.point(context=128))
+
+
+def test_a_burst_of_moves_is_said_once(open_bench: Callable[..., Bench], truth: Truth) -> None:
+    """A screen reader hears the numbers when the bench rests, once, and politely."""
+    bench = open_bench()
+    expect(bench.status).to_have_attribute("aria-live", "polite")
+    bench.status.evaluate(COUNT_SPOKEN)
+    bench.range("tokens").focus()
+    for _ in range(8):
+        bench.page.keyboard.press("ArrowRight")
+    point = truth.point(tokens=truth.grid.axes["tokens"][8])
+    expect(bench.status).to_have_text(truth.spoken(point))
+    assert len(bench.page.evaluate("() => window.heard")) == 1
+
+
+def test_nothing_is_said_of_the_page_as_it_opens(open_bench: Callable[..., Bench]) -> None:
+    """Opening the lesson is no news; nor are the readouts live regions that would speak at each step."""
+    bench = open_bench()
+    expect(bench.status).to_have_text("")
+    for readout in bench.root.locator("output[data-readout]").all():
+        expect(readout).to_have_attribute("aria-live", "off")
+
+
+def test_a_context_past_the_model_is_marked(open_bench: Callable[..., Bench], truth: Truth) -> None:
+    """Beyond what the model was trained for, the note beside the context turns strong."""
+    bench = open_bench()
+    note = bench.root.locator("[data-note]")
+    assert note.evaluate("(e) => getComputedStyle(e).fontWeight") == "400"
+    bench.range("context").press("End")
+    bench.expect_at(truth.point(context=131072))
+    assert note.evaluate("(e) => getComputedStyle(e).fontWeight") == "700"
