@@ -10,7 +10,6 @@ import altair as alt
 
 from builder.bench_chart import FRAMES as FRAMES
 from builder.bench_chart import roofline as roofline
-from builder.drawing import Size as Size
 from builder.drawing import (
     FILLS,
     INKS,
@@ -41,6 +40,7 @@ from builder.drawing import (
     log_x,
     written,
 )
+from builder.drawing import Size as Size
 
 
 def throughput_by_context(colours: Colours, data: Data) -> Picture:

@@ -248,7 +248,8 @@ def here(colours: Colours, last: float) -> list[alt.Chart]:
     ring = dataset("here", "here").mark_point(
         size=196, opacity=1, filled=False, stroke=colours["markline"], strokeWidth=2.5
     )
-    part = f"log(datum.x) / log({last})"
+    # to the right, below a line that climbs, as long as there is room
+    room = f"width * (1 - log(datum.x) / log({last})) + 46 > 12.6 * {em('datum.label')}"
     label = dataset("here", "here_label").transform_calculate("halo", "[true, false]").transform_flatten(["halo"])
     text = written(
         label,
@@ -256,7 +257,8 @@ def here(colours: Colours, last: float) -> list[alt.Chart]:
         field="label",
         dy=20,
         fontWeight="bold",
-        align=expr(f"{part} < 0.25 ? 'left' : {part} > 0.75 ? 'right' : 'center'"),
+        dx=expr(f"{room} ? -7 : 0"),
+        align=expr(f"{room} ? 'left' : 'right'"),
         stroke=expr(f"datum.halo ? '{colours['paper']}' : null"),
         strokeWidth=expr("datum.halo ? 4 : 1"),
         strokeJoin="round",

@@ -269,8 +269,8 @@ def elementwise_share(_: Path, grid: Grid) -> Series:
     small = _row_of(costs, "share", "elementwise")
     first, most = (join(_text("share", share), "%") for share in (small[0], small.max()))
     alt = (
-        f"Share of a prefill pass on {article(gpu.label)} behind {whole(CACHED)} cached tokens. The elementwise kernels "
-        f"rise from {first} with one token to {most} with {whole(tokens[small.argmax()])} and end at "
+        f"Share of a prefill pass on {article(gpu.label)} behind {whole(CACHED)} cached tokens. The elementwise "
+        f"kernels rise from {first} with one token to {most} with {whole(tokens[small.argmax()])} and end at "
         f"{names[0]['value']} with {whole(tokens[-1])}, attention at {names[1]['value']}. "
         f"The matmuls leave the slope at {whole(turn)}."
     )
