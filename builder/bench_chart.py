@@ -296,8 +296,9 @@ def _chosen_roofs(colours: Mapping[str, str]) -> list[alt.Chart]:
 
 # Trails: where a family of kernels goes when the batch grows
 
+# Rows may come as the page shows them, rounded: only what lies well past the ridge is on the roof.
 _BESIDE = {
-    "roofed": "datum.x * chip.bandwidth > datum.y * 1.001",
+    "roofed": "datum.x * chip.bandwidth > datum.y * 1.02",
     # a lane above the roof for the matmuls, below it for attention
     "away": "datum.family == 'attention' ? -lane : lane",
     # unit vector away from the roof; at the ridge the corner of the two lanes
@@ -342,7 +343,7 @@ def _lanes(colours: Mapping[str, str]) -> list[alt.Chart]:
 # Dots
 
 _PLACED = {
-    "roofed": "datum.x * chip.bandwidth > datum.y * 1.001",
+    "roofed": "datum.x * chip.bandwidth > datum.y * 1.02",
     "r": "max(3, whole[size] * sqrt(datum.share))",
     "px": f"datum.x > {X_HIGH} ? width - datum.r : {_px('datum.x')}",
     "py": _py("datum.y"),

@@ -9,15 +9,15 @@ from xml.etree import ElementTree
 import altair as alt
 import pytest
 
-from builder import charts, figures
+from builder import bench_chart, drawing, figures
 
 ROOT = Path(__file__).parents[1]
 COLOURS = figures.read_colours((ROOT / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
-GPUS: list[charts.Gpu] = [
+GPUS: list[bench_chart.Gpu] = [
     {"gpu": "toy", "label": "Toy", "peak": 100.0, "bandwidth": 10.0, "fp8_peak": None},
     {"gpu": "big", "label": "Big", "peak": 1000.0, "bandwidth": 10.0, "fp8_peak": None},
 ]
-KERNELS: list[charts.Kernel] = [
+KERNELS: list[bench_chart.Kernel] = [
     {
         "kernel": "attention",
         "family": "attention",
@@ -32,20 +32,20 @@ KERNELS: list[charts.Kernel] = [
 ]
 
 
-def picture(size: charts.Size = "wide") -> charts.Picture:
-    return charts.roofline(COLOURS, GPUS, KERNELS, [], "toy", size=size)
+def picture(size: drawing.Size = "wide") -> drawing.Picture:
+    return bench_chart.roofline(COLOURS, GPUS, KERNELS, [], "toy", size=size)
 
 
-def svg_of(drawing: charts.Picture, **options: Any) -> str:
+def svg_of(drawing: drawing.Picture, **options: Any) -> str:
     vega = figures.compiled(figures.specification(drawing))
     asked = {"name": "roofline", "variant": "wide", "label": "A roofline", "marks": drawing.marks, **options}
     return figures.draw(vega, **asked)
 
 
-def scatter(field: str = "x", **marks: int) -> charts.Picture:
+def scatter(field: str = "x", **marks: int) -> drawing.Picture:
     chart = alt.Chart(alt.NamedData(name="rows"), name="dots").mark_point(clip=True).encode(x=f"{field}:Q", y="x:Q")
     layered = alt.layer(chart, datasets={"rows": [{"x": 1}, {"x": 2}]}, config=alt.Config(aria=False))
-    return charts.Picture("scatter", layered, marks or {"dots": 2})
+    return drawing.Picture("scatter", layered, marks or {"dots": 2}, bench_chart.FRAMES)
 
 
 def test_the_drawing_is_an_image_with_a_name() -> None:
@@ -68,7 +68,7 @@ def test_an_element_that_the_policy_forbids_is_refused() -> None:
     chart = alt.Chart(alt.NamedData(name="rows"), name="dots").mark_point().encode(x="x:Q", href="link:N")
     layered = alt.layer(chart, datasets={"rows": [{"x": 1, "link": "https://example.org"}]})
     with pytest.raises(ValueError, match="holds"):
-        svg_of(charts.Picture("links", layered, {"dots": 1}))
+        svg_of(drawing.Picture("links", layered, {"dots": 1}, bench_chart.FRAMES))
 
 
 def test_numbers_have_two_decimals_at_most() -> None:
@@ -80,8 +80,8 @@ def test_numbers_have_two_decimals_at_most() -> None:
 
 def test_only_geometry_is_rounded() -> None:
     """The colour #173e66 is no number, though 173e66 is one."""
-    kernels: list[charts.Kernel] = [{**KERNELS[0], "kernel": "qkv_proj", "label": "qkv 1.2345 %"}]
-    svg = svg_of(charts.roofline({**COLOURS, "qkv-proj": "#173e66"}, GPUS, kernels, [], "toy"))
+    kernels: list[bench_chart.Kernel] = [{**KERNELS[0], "kernel": "qkv_proj", "label": "qkv 1.2345 %"}]
+    svg = svg_of(bench_chart.roofline({**COLOURS, "qkv-proj": "#173e66"}, GPUS, kernels, [], "toy"))
     assert 'fill="#173e66"' in svg
     assert "qkv 1.2345 %" in svg
 
@@ -127,7 +127,7 @@ def test_an_unknown_dataset_fails_the_build() -> None:
     chart = alt.Chart(alt.NamedData(name="elsewhere"), name="dots").mark_point().encode(x="x:Q", y="x:Q")
     layered = alt.layer(chart, datasets={"rows": [{"x": 1}]})
     with pytest.raises(ValueError, match="dots shows 0 of 1"):
-        svg_of(charts.Picture("elsewhere", layered, {"dots": 1}))
+        svg_of(drawing.Picture("elsewhere", layered, {"dots": 1}, bench_chart.FRAMES))
 
 
 def test_the_published_spec_stands_alone() -> None:
@@ -150,8 +150,8 @@ def test_datasets_and_parameters_keep_their_names_for_the_client() -> None:
 def test_a_size_is_the_frame_and_one_parameter() -> None:
     """So the client needs one compiled spec for all drawings."""
     wide = figures.compiled(figures.specification(picture("wide")))
-    for size in charts.FRAMES:
-        assert figures.resized(wide, size) == figures.compiled(figures.specification(picture(size)))
+    for size in bench_chart.FRAMES:
+        assert figures.resized(wide, size, bench_chart.FRAMES) == figures.compiled(figures.specification(picture(size)))
 
 
 def test_the_clients_script_leaves_the_replaced_rows_behind() -> None:

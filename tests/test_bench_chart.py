@@ -10,11 +10,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from builder import charts, figures
+from builder import bench_chart, drawing, figures
 
 CSS = (Path(__file__).parents[1] / "theme" / "css" / "tokens.css").read_text(encoding="utf-8")
 COLOURS = figures.read_colours(CSS)
-GPUS: list[charts.Gpu] = [
+GPUS: list[bench_chart.Gpu] = [
     {"gpu": "a100", "label": "A100", "peak": 312.0, "bandwidth": 2.04, "fp8_peak": None},
     {"gpu": "h100", "label": "H100", "peak": 989.0, "bandwidth": 3.35, "fp8_peak": 1979.0},
     {"gpu": "h200", "label": "H200", "peak": 989.0, "bandwidth": 4.8, "fp8_peak": 1979.0},
@@ -22,14 +22,14 @@ GPUS: list[charts.Gpu] = [
 ]
 
 
-def dot(kernel: str, x: float | None, share: float, **more: Any) -> charts.Kernel:
+def dot(kernel: str, x: float | None, share: float, **more: Any) -> bench_chart.Kernel:
     """A kernel on the H100's roof."""
     family = {"attention": "attention", "elementwise": "elementwise", "lm_head": "lm_head"}.get(kernel, "matmuls")
     row = {"kernel": kernel, "family": family, "x": x, "y": None if x is None else min(989.0, 3.35 * x), "share": share}
     return {**row, "largest": False, "memory": "fits", "label": "", "sublabel": "", **more}  # type: ignore[typeddict-item]
 
 
-def default_kernels(**of_all: Any) -> list[charts.Kernel]:
+def default_kernels(**of_all: Any) -> list[bench_chart.Kernel]:
     """Decode, one token at 8k on an H100."""
     return [
         dot("qkv_proj", 1.0, 0.111, **of_all),
@@ -43,9 +43,9 @@ def default_kernels(**of_all: Any) -> list[charts.Kernel]:
     ]
 
 
-def trail(family: str, per_token: float, top: float) -> list[charts.TrailPoint]:
+def trail(family: str, per_token: float, top: float) -> list[bench_chart.TrailPoint]:
     """A family whose intensity rises with the batch, on the H100, with the corner at the ridge."""
-    rows: list[charts.TrailPoint] = []
+    rows: list[bench_chart.TrailPoint] = []
     for k in range(13):
         x = 1 / (1 / (per_token * 2**k) + 1 / top)
         if rows and rows[-1]["x"] < 989 / 3.35 < x:
@@ -59,7 +59,7 @@ FLAT = [{"family": "attention", "tokens": 2**k, "x": 4.0, "y": 13.4} for k in ra
 
 
 def drawn(
-    kernels: list[charts.Kernel] | None = None, trails: Any = None, gpu: str = "h100", **options: Any
+    kernels: list[bench_chart.Kernel] | None = None, trails: Any = None, gpu: str = "h100", **options: Any
 ) -> ElementTree.Element:
     key = json.dumps([kernels or default_kernels(), TRAILS if trails is None else trails, gpu, options])
     return ElementTree.fromstring(_svg(key))
@@ -68,7 +68,7 @@ def drawn(
 @cache
 def _svg(key: str) -> str:
     kernels, trails, gpu, options = json.loads(key)
-    picture = charts.roofline(COLOURS, GPUS, kernels, trails, gpu, **options)
+    picture = bench_chart.roofline(COLOURS, GPUS, kernels, trails, gpu, **options)
     vega = figures.compiled(figures.specification(picture))
     size = options.get("size", "wide")
     return figures.draw(vega, name="roofline", variant=size, label="Roofline", marks=picture.marks)
@@ -95,10 +95,10 @@ def radius(mark: ElementTree.Element) -> float:
 @pytest.mark.parametrize(
     ("size", "total"), [("wide", (656, 303)), ("short", (656, 203)), ("phone", (350, 300)), ("strip", (128, 64))]
 )
-def test_each_size_has_its_own_measure(size: charts.Size, total: tuple[int, int]) -> None:
+def test_each_size_has_its_own_measure(size: drawing.Size, total: tuple[int, int]) -> None:
     """The SVG is drawn at the px it is shown at, never scaled."""
     svg = drawn(size=size)
-    assert (int(svg.attrib["width"]), int(svg.attrib["height"])) == total == charts.FRAMES[size].total
+    assert (int(svg.attrib["width"]), int(svg.attrib["height"])) == total == bench_chart.FRAMES[size].total
 
 
 def test_a_dot_stands_at_its_intensity_on_the_roof() -> None:
@@ -170,7 +170,7 @@ def test_a_trail_that_goes_nowhere_is_not_drawn() -> None:
 
 def test_a_trail_is_cut_at_the_powers_of_two() -> None:
     """Twelve steps from 1 to 4,096; positions between them are no steps."""
-    between: charts.TrailPoint = {"family": "matmuls", "tokens": 320, "x": 290.0, "y": 971.5}
+    between: bench_chart.TrailPoint = {"family": "matmuls", "tokens": 320, "x": 290.0, "y": 971.5}
     assert len(layer(drawn(trails=[*TRAILS, between]), "notches")) == 12
 
 
@@ -218,7 +218,7 @@ def test_a_name_that_would_touch_a_larger_dots_name_is_dropped() -> None:
 
 
 @pytest.mark.parametrize("size", ["wide", "short", "phone"])
-def test_every_word_is_upright_and_at_least_12_px_on_a_halo(size: charts.Size) -> None:
+def test_every_word_is_upright_and_at_least_12_px_on_a_halo(size: drawing.Size) -> None:
     """No rotated text, nothing below 12 px, and the same words under each label in paper."""
     svg = drawn(size=size)
     texts = list(svg.iter("text"))
@@ -248,14 +248,14 @@ def test_every_colour_of_the_drawing_is_a_token_of_the_theme() -> None:
 
 def test_no_colour_is_typed_in_python() -> None:
     """Colours come from the theme's tokens alone."""
-    source = Path(charts.__file__).read_text(encoding="utf-8")
+    source = Path(bench_chart.__file__).read_text(encoding="utf-8")
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b", source) == []
 
 
 def test_an_unknown_gpu_is_refused() -> None:
     """A chart without a chosen roof would be drawn without a word."""
     with pytest.raises(AssertionError, match="no roof for h300"):
-        charts.roofline(COLOURS, GPUS, default_kernels(), [], "h300")
+        bench_chart.roofline(COLOURS, GPUS, default_kernels(), [], "h300")
 
 
 def test_with_fp8_arithmetic_the_name_of_attention_stays_under_its_own_roof() -> None:
@@ -278,3 +278,16 @@ def test_the_name_of_a_slope_gives_way_to_a_dot() -> None:
     there = [dot("gate_proj", 160.0, 0.9, largest=True, label="gate 90 %")]
     assert "H200" not in words(drawn(there), "names")
     assert "H100" in words(drawn(there), "names")
+
+
+def test_rounded_rows_stay_on_the_slope() -> None:
+    """The client's rows are those that the page shows: 0.55 FLOP/byte beside 1.83 TFLOP/s, which are 0.545 and 1.827."""
+    rounded: Any = {**dot("elementwise", 0.55, 0.001, label="elementwise"), "y": 1.83}
+    exact = dot("elementwise", 0.5454, 0.001, label="elementwise")
+    places = [
+        next(
+            place(mark) for mark in layer(drawn([*default_kernels()[:6], row]), "labels") if mark.text == "elementwise"
+        )
+        for row in (rounded, exact)
+    ]
+    assert places[0] == pytest.approx(places[1], abs=2)
