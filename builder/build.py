@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from builder import page
-from builder.charts import Size, roofline
+from builder import figures, page
+from builder.bench_chart import roofline
+from builder.catalog import read_toml
+from builder.charts import FIGURES
+from builder.drawing import Size
 from builder.errors import LessonError, LessonErrors
 from builder.facts import Facts
-from builder.figures import Figure, figure, read_colours, runtime_key, scheme_css, vega_runtime
+from builder.figures import Figure, vega_runtime
 from builder.grid import GRID_FILE, Grid, load_grid
-from builder.prose import load_prose
+from builder.prose import Prose, load_prose
 from builder.shards import check_shard_size, look_up, roofline_rows, shard, shard_id, shard_text
 from builder.site import Site, cached, compressed_size, concatenated, refuse_foreign_folder, write
 
+APART = ("early.js", "reload.js")  # scripts that don't belong to the page's one: before it, and of serve alone
 ROOFLINE_SIZES: tuple[Size, ...] = ("wide", "short", "phone", "strip")
 
 
@@ -31,37 +37,33 @@ def build(root: Path, out: Path, base_url: str | None = None) -> Site:
 
 def assemble(root: Path, base_url: str | None = None) -> Site:
     """All files of the site, in memory. Raises LessonErrors with everything that is wrong."""
-    grid, site = load_grid(root), Site()
+    grid = load_grid(root)
     prose = load_prose(root, Facts(grid))
-    shards, scripts = _add_shards(site, grid)
+    site = Site()
+    shards, scripts = _add_shards(site, root, grid)
     default = shards[shard_id(grid.defaults)]
-    drawn = draw_roofline(root, grid, default)
-    site.add(f"figures/{drawn.name}.vl.json", page.pretty_json(drawn.spec))
-    addresses = page.Addresses(
-        css=site.add_hashed("assets/lesson.css", theme_css(root)),
-        js=site.add_hashed("assets/lesson.js", concatenated(root / "theme" / "js", ".js", ["reload.js"])),
-        icon=site.add_hashed("assets/icon.svg", (root / "theme" / "icon.svg").read_bytes()),
-        vega=site.add_hashed("assets/vega.js", cached(root, f"vega-{runtime_key()}.js", vega_runtime)),
-        figure_scripts={drawn.name: site.add_hashed(f"assets/{drawn.name}.js", drawn.script)},
-        shard_scripts=scripts,
-    )
-    pages = page.render(root, grid, prose, default, {drawn.name: drawn.svgs}, addresses, base_url)
-    for name, html in pages.items():
+    drawn = draw(root, grid, prose, default)
+    for figure in drawn.values():
+        site.add(f"figures/{figure.name}.vl.json", page.pretty_json(figure.spec))
+    addresses = _add_assets(site, root, drawn, scripts)
+    for name, html in page.render(root, grid, prose, default, drawn, addresses, base_url).items():
         site.add(name, html)
-    _check_first_load(site, grid, addresses)
+    _check_first_load(site, root, grid, addresses)
     return site
 
 
-def theme_css(root: Path) -> str:
-    """The style sheet: the theme's files in the order of their names, and the figures' colours by scheme."""
-    folder = root / "theme" / "css"
-    tokens = (folder / "tokens.css").read_text(encoding="utf-8")
-    return "\n".join([tokens, concatenated(folder, ".css", ["tokens.css"]), scheme_css(read_colours(tokens))])
+def draw(root: Path, grid: Grid, prose: Prose, default: Mapping[str, Any]) -> dict[str, Figure]:
+    """The roofline and the figures that the text asks for, by name."""
+    colours = figures.read_colours((root / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
+    asked = [figure.name for figure in prose.figures if figure.name in FIGURES]
+    return {
+        "roofline": draw_roofline(grid, default, colours),
+        **figures.lesson_figures(root, grid, colours, asked),
+    }
 
 
-def draw_roofline(root: Path, grid: Grid, default: dict[str, object]) -> Figure:
+def draw_roofline(grid: Grid, default: Mapping[str, Any], colours: Mapping[str, str]) -> Figure:
     """The roofline at the default point, in every size that the page shows."""
-    colours = read_colours((root / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
     kernels, trails = roofline_rows(default, grid, grid.defaults)
     gpus = [
         {
@@ -73,44 +75,77 @@ def draw_roofline(root: Path, grid: Grid, default: dict[str, object]) -> Figure:
         }
         for gpu in grid.gpus.values()
     ]
-    label = f"Roofline of one pass. {look_up(default, grid, grid.defaults, 'verdict')}"
-    return figure(
+    return figures.figure(
         lambda size: roofline(colours, gpus, kernels, trails, grid.defaults.gpu, size=size),  # type: ignore[arg-type]
-        label=label,
+        label=f"Roofline of one pass. {look_up(default, grid, grid.defaults, 'verdict')}",
         sizes=ROOFLINE_SIZES,
         replaced=("kernels", "trails"),
     )
 
 
-def _add_shards(site: Site, grid: Grid) -> tuple[dict[str, dict[str, object]], dict[str, str]]:
+def _add_assets(site: Site, root: Path, drawn: Mapping[str, Figure], scripts: Mapping[str, str]) -> page.Addresses:
+    """Add what the page asks for by hashed names: styles, scripts, icon, the figures' scripts."""
+    theme = root / "theme"
+    tokens = (theme / "css" / "tokens.css").read_text(encoding="utf-8")
+    colours = figures.scheme_css(figures.read_colours(tokens))
+    css = "\n".join([tokens, concatenated(theme / "css", ".css", ["tokens.css"]), colours])
+    return page.Addresses(
+        css=site.add_hashed("assets/lesson.css", css),
+        early=site.add_hashed("assets/early.js", (theme / "js" / "early.js").read_bytes()),
+        js=site.add_hashed("assets/lesson.js", concatenated(theme / "js", ".js", APART)),
+        icon=site.add_hashed("assets/icon.svg", (theme / "icon.svg").read_bytes()),
+        vega=site.add_hashed("assets/vega.js", cached(root, f"vega-{figures.runtime_key()}.js", vega_runtime)),
+        figure_scripts={
+            figure.name: site.add_hashed(f"assets/{figure.name}.js", figure.script)
+            for figure in drawn.values()
+            if figure.script
+        },
+        shard_scripts=scripts,
+    )
+
+
+def _add_shards(site: Site, root: Path, grid: Grid) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
     """Add every shard, as JSON under its own name and as a script that hands over the same text.
 
     A page from a file can't fetch, but it can load a classic script. Returns the shards and their scripts' addresses
-    by id. Raises LessonErrors where a shard breaks its budget.
+    by id. Raises LessonErrors where shards break their budget.
     """
-    shards: dict[str, dict[str, object]] = {}
+    shards: dict[str, dict[str, Any]] = {}
     scripts: dict[str, str] = {}
-    errors: list[LessonError] = []
+    sizes: dict[str, int] = {}
     for choice in grid.shard_points():
         document, name = shard(grid, choice), shard_id(choice)
         text = shard_text(document)
         site.add(f"data/{name}.json", text + "\n")
         scripts[name] = site.add_hashed(f"data/{name}.js", f"lesson.shard({text});\n")
-        errors += check_shard_size(grid, document, compressed_size(text.encode()))
+        sizes[name] = compressed_size(text.encode())
         shards[name] = document
+    largest = max(sizes, key=lambda name: sizes[name])
+    # all of them grow with the axes: the largest says it for all
+    errors = check_shard_size(grid, shards[largest], sizes[largest])
     if errors:
-        raise LessonErrors(errors)
+        raise LessonErrors([_at_budget(root, "shard", error) for error in errors])
     return shards, scripts
 
 
-def _check_first_load(site: Site, grid: Grid, addresses: page.Addresses) -> None:
+def _at_budget(root: Path, key: str, error: LessonError) -> LessonError:
+    """The error at the line of grid.toml that states the budget it breaks."""
+    line = read_toml(root / GRID_FILE, GRID_FILE).line_of("budget", key)
+    return LessonError(error.message, path=GRID_FILE, line=line, hint=error.hint)
+
+
+def _check_first_load(site: Site, root: Path, grid: Grid, addresses: page.Addresses) -> None:
     """Raise LessonErrors where more must arrive before the bench answers than the budget allows."""
-    first = {name: compressed_size(site.files[name]) for name in ("index.html", addresses.css, addresses.js)}
+    names = ("index.html", addresses.css, addresses.early, addresses.js)
+    first = {name: compressed_size(site.files[name]) for name in names}
     budget = grid.budget["before_the_bench_answers"]
-    if sum(first.values()) > budget:
-        largest = max(first, key=lambda name: first[name])
-        message = (
-            f"{sum(first.values()):,} bytes compressed must arrive before the bench answers, over "
-            f"budget.before_the_bench_answers of {budget:,}; the largest file is {largest} with {first[largest]:,}"
-        )
-        raise LessonErrors([LessonError(message, path=GRID_FILE)])
+    if sum(first.values()) <= budget:
+        return
+    largest = max(first, key=lambda name: first[name])
+    message = (
+        f"{sum(first.values()):,} bytes compressed must arrive before the bench answers, over "
+        f"budget.before_the_bench_answers of {budget:,}; the largest file is {largest} with {first[largest]:,}"
+    )
+    hint = f"make {largest} smaller, or raise the budget"
+    error = LessonError(message, hint=hint)
+    raise LessonErrors([_at_budget(root, "before_the_bench_answers", error)])

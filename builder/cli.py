@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -70,11 +70,14 @@ def _model(grid: Grid, name: str | None, root: Path) -> Model:
         if known.lower() == name.lower():
             return models[known]
     path = Path(name)
-    if path.suffix == ".json" or path.exists():
+    if path.is_file():
         return load_model(path, name)
-    raise click.BadParameter(
-        f"'{name}' is neither in content/models nor a file: {did_you_mean(name, models)}", param_hint="--model"
-    )
+    raise click.BadParameter(_unknown(name, "neither in content/models nor a file", models), param_hint="--model")
+
+
+def _unknown(name: str, what: str, known: Iterable[str]) -> str:
+    hint = did_you_mean(name, known)
+    return f"'{name}' is {what}" + (f": {hint}" if hint else "")
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -95,7 +98,7 @@ def main() -> None:
 @click.option("--tokens", type=_Position(), help="New tokens in the pass: decode's batch, or the prompt. 8k is 8,192.")
 @click.option("--context", type=_Position(), help="Cached tokens: each sequence's in decode, those before in prefill.")
 @click.option("--gpu", help="A GPU of content/gpus.")
-@click.option("--weights", type=click.Choice(WEIGHT_DTYPES), help="Dtype of the weights; arithmetic stays BF16.")
+@click.option("--weights", type=click.Choice(WEIGHT_DTYPES), help="Dtype of the weights; only w8a8 multiplies in FP8.")
 @click.option("--kv", type=click.Choice(KV_DTYPES), help="Dtype of the KV cache.")
 @click.option("--attention", type=click.Choice(ATTENTIONS), help="KV heads: as published, one a query head, or one.")
 @click.option("--model", "model_name", help="A model of content/models, or a published config.json.")
@@ -114,10 +117,9 @@ def ledger(model_name: str | None, assume: tuple[str, ...], form: str, **choices
         grid = load_grid(root)
         gpus = load_gpus(root)
         model = _model(grid, model_name, root)
-    gpu_id = choices["gpu"] or grid.defaults.gpu
+    gpu_id = grid.defaults.gpu if choices["gpu"] is None else choices["gpu"]
     if gpu_id not in gpus:
-        hint = did_you_mean(gpu_id, gpus)
-        raise click.BadParameter(f"'{gpu_id}' is not in content/gpus: {hint}", param_hint="--gpu")
+        raise click.BadParameter(_unknown(gpu_id, "not in content/gpus", gpus), param_hint="--gpu")
     point = replace(grid.defaults, **{axis: choices[axis] for axis in AXES if choices[axis] is not None})
     gpu = gpus[gpu_id]
     try:

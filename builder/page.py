@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,8 @@ import jinja2
 from markupsafe import Markup
 
 from builder import display
-from builder.errors import LessonError, LessonErrors
+from builder.errors import LessonError, LessonErrors, did_you_mean
+from builder.figures import Figure
 from builder.grid import AXES, Grid
 from builder.ledger import KERNEL_LABELS, KERNELS
 from builder.prose import BENCH_SLOT, Prose, fill
@@ -47,6 +49,7 @@ class Addresses:
     """Relative addresses of the files that the page asks for; figure_scripts and shard_scripts by name and shard id."""
 
     css: str
+    early: str
     js: str
     icon: str
     vega: str
@@ -102,7 +105,7 @@ def bench_data(grid: Grid, default_shard: Mapping[str, Any], scripts: Mapping[st
         "scripts": scripts,
         "shard": default_shard,
     }
-    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     # no text from data can end the element or open a comment
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
@@ -135,13 +138,13 @@ def render(
     grid: Grid,
     prose: Prose,
     default_shard: Mapping[str, Any],
-    figures: Mapping[str, Mapping[str, str]],
+    figures: Mapping[str, Figure],
     addresses: Addresses,
     base_url: str | None = None,
 ) -> dict[str, str]:
     """Name of a page → its HTML: index.html and 404.html.
 
-    figures: name → variant → SVG text. Raises LessonErrors where a template is broken.
+    Raises LessonErrors where a template is broken.
     """
     point = grid.defaults
 
@@ -173,23 +176,51 @@ def render(
         "totals": display.TOTALS,
         "bounds": {text: name for name, text in display.BOUND_NAMES.items()},
         "context_note": _context_note(grid),
-        "figures": {name: {size: Markup(svg) for size, svg in sizes.items()} for name, sizes in figures.items()},
+        "roofline": {size: Markup(svg) for size, svg in figures["roofline"].svgs.items()},
         "data": Markup(bench_data(grid, default_shard, addresses.shard_scripts)),
     }
     try:
         return {name: env.get_template(name).render(names) for name in ("index.html", "404.html")}
-    except jinja2.TemplateSyntaxError as error:
-        path = f"theme/templates/{error.name}"
-        raise LessonErrors([LessonError(f"template: {error.message}", path=path, line=error.lineno)]) from None
     except jinja2.TemplateError as error:
-        raise LessonErrors([LessonError(f"template: {error.message}", path="theme/templates")]) from None
+        raise LessonErrors([_template_error(error)]) from None
 
 
-def parts(prose: Prose, figures: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
-    """The sections of the text with their figures in place; the bench has a place of its own on the page."""
-    slots = {"bench": "", **{f"figure {figure.name}": "" for figure in prose.figures}}
-    for name, sizes in figures.items():
-        slots[f"figure {name}"] = "".join(f'<div data-variant="{size}">{svg}</div>' for size, svg in sizes.items())
+def _template_error(error: jinja2.TemplateError) -> LessonError:
+    """The error with the template and the line where it happened."""
+    name: str | None
+    line: int | None
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        name, line = error.name, error.lineno
+    else:
+        frames = traceback.extract_tb(error.__traceback__)
+        inside = [frame for frame in frames if Path(frame.filename).suffix == ".html"]
+        name, line = (Path(inside[-1].filename).name, inside[-1].lineno) if inside else (None, None)
+    path = f"theme/templates/{name}" if name else "theme/templates"
+    return LessonError(f"template: {error.message}", path=path, line=line)
+
+
+def parts(prose: Prose, figures: Mapping[str, Figure]) -> list[dict[str, Any]]:
+    """The sections of the text with their figures in place; the bench has a place of its own on the page.
+
+    Raises LessonErrors where the text asks for a figure that isn't drawn.
+    """
+    unknown = [figure for figure in prose.figures if figure.name not in figures]
+    if unknown:
+        raise LessonErrors(
+            [
+                LessonError(
+                    f"there is no figure '{figure.name}'",
+                    path=figure.path,
+                    line=figure.line,
+                    hint=did_you_mean(figure.name, figures),
+                )
+                for figure in unknown
+            ]
+        )
+    slots = {"bench": ""}
+    for name, figure in figures.items():
+        drawings = figure.svgs.items()
+        slots[f"figure {name}"] = "".join(f'<div data-variant="{size}">{svg}</div>' for size, svg in drawings)
     return [
         {
             "id": section.id,
@@ -203,4 +234,4 @@ def parts(prose: Prose, figures: Mapping[str, Mapping[str, str]]) -> list[dict[s
 
 def pretty_json(document: object) -> str:
     """JSON for people: indented, keys as they come."""
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

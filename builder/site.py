@@ -21,6 +21,7 @@ from builder.errors import LessonError, LessonErrors
 MANIFEST = "manifest.json"
 LAST = "index.html"
 _KEPT = {".gitignore", ".nojekyll", "CNAME"}  # what a folder may hold that no build made
+_UNFINISHED = ".lesson-new-"  # how a file is called until it is whole and moved into place
 
 
 def compressed_size(data: bytes) -> int:
@@ -99,10 +100,12 @@ def refuse_foreign_folder(out: Path, shown: str) -> None:
         raise LessonErrors([LessonError("is not a folder", path=shown, hint="name a new folder with --out")])
     if not out.is_dir() or _manifest_of(out) is not None:
         return
-    foreign = sorted(path.name for path in out.iterdir() if path.name not in _KEPT)
+    foreign = sorted(
+        path.name for path in out.iterdir() if path.name not in _KEPT and not path.name.startswith(_UNFINISHED)
+    )
     if foreign:
-        names = ", ".join(foreign[:3]) + (", …" if len(foreign) > 3 else "")
-        message = f"the folder holds files that no build of the lesson made ({names}) and is left alone"
+        some = ", ".join(foreign[:3]) + (", …" if len(foreign) > 3 else "")
+        message = f"the folder holds files that no build of the lesson made ({some}) and is left alone"
         raise LessonErrors([LessonError(message, path=shown, hint="name a new or empty folder with --out")])
 
 
@@ -127,7 +130,7 @@ def _move_into_place(out: Path, name: str, data: bytes) -> None:
     if target.is_file() and target.read_bytes() == data:
         return
     _make_folder(target.parent)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".new-")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=_UNFINISHED)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -157,6 +160,8 @@ def write(site: Site, out: Path, shown: str | None = None) -> None:
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(site.files.items())}
     # pages refer to assets: whatever is a page comes after them
     order = sorted(site.files, key=lambda name: (name == LAST, name.endswith(".html"), name))
+    for leftover in out.rglob(f"{_UNFINISHED}*"):  # of a run that was killed
+        leftover.unlink(missing_ok=True)
     try:
         # until the old files are gone they are still ours, also if this run is killed
         _move_into_place(out, MANIFEST, _manifest_text({**before, **digests}))

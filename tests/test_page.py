@@ -16,6 +16,7 @@ import pytest
 
 from builder import display, page
 from builder.errors import LessonErrors
+from builder.figures import Figure
 from builder.grid import AXES, Grid, load_grid
 from builder.ledger import KERNELS
 from builder.page import Addresses, axis_texts, bench_data, render, ticks
@@ -58,7 +59,7 @@ def rendered(grid: Grid | None = None, words: Prose | None = None, base_url: str
     """index.html and 404.html of a grid at its default point, with figures that are stand-ins."""
     grid = grid or lesson()
     scripts = {shard_id(choice): f"data/{shard_id(choice)}.js" for choice in grid.shard_points()}
-    figures = {"roofline": {size: f'<svg role="img" id="{size}"></svg>' for size in SIZES}}
+    figures = {"roofline": Figure("roofline", {}, "", {size: f'<svg role="img" id="{size}"></svg>' for size in SIZES})}
     words = words or prose()
     return render(ROOT, grid, words, shard(grid, grid.defaults), figures, addresses(scripts), base_url)
 
@@ -324,7 +325,12 @@ def test_a_broken_template_is_told_with_file_and_line(tmp_path):
     """A syntax error in a template: its file and its line; an unknown name: what it is."""
     folder = tmp_path / "theme" / "templates"
     folder.mkdir(parents=True)
-    arguments: tuple[Any, ...] = (lesson(), prose(), shard(lesson(), lesson().defaults), {"roofline": {}})
+    arguments: tuple[Any, ...] = (
+        lesson(),
+        prose(),
+        shard(lesson(), lesson().defaults),
+        {"roofline": Figure("roofline", {}, "", {})},
+    )
     for source, told in (
         ("<p>\n{% if %}", r"theme/templates/index\.html:2: template: "),
         ("{{ nothing }}", r"theme/templates(/index\.html:1)?: template: 'nothing' is undefined"),
@@ -340,4 +346,4 @@ def test_a_missing_template_is_told(tmp_path: Path):
     (tmp_path / "theme" / "templates").mkdir(parents=True)
     document = shard(lesson(), lesson().defaults)
     with pytest.raises(LessonErrors, match=r"index\.html"):
-        render(tmp_path, lesson(), prose(), document, {}, addresses())
+        render(tmp_path, lesson(), prose(), document, {"roofline": Figure("roofline", {}, "", {})}, addresses())

@@ -257,7 +257,7 @@ def test_a_disk_that_fills_up_leaves_the_old_page(out, monkeypatch, fails_at):
     left = files_of(out)
     for name in ("index.html", "assets/lesson.1.css", "data/h100.json"):
         assert left[name] == OURS[name]
-    assert not [name for name in left if ".new-" in name]
+    assert not [name for name in left if ".lesson-new-" in name]
     # and the next run, with room, mends it all
     monkeypatch.setattr(site_module.os, "replace", replace)
     write(Site(new), out)

@@ -60,7 +60,7 @@
   lesson.onPoint((point, { by }) => {
     if (by === "address" && lesson.fragment(point) === location.hash) return;
     if (by === "address" && !isPoint(location.hash)) return;
-    if (by === "link" || by === "reset") {
+    if (by === "link" || by === "reset" || by === "back") {
       clearTimeout(timer);
       timer = 0;
       if (location.hash !== lesson.fragment(point)) history.pushState({ point }, "", lesson.fragment(point));
