@@ -75,7 +75,7 @@ def load_measured(root: Path, grid: Grid) -> list[Step]:
         try:
             point.check()
         except LessonError as problem:
-            file.wrong(problem.message, "steps", name, hint=problem.hint)
+            file.wrong(problem.message, "steps", name, hint=problem.hint or "as it was measured")
         steps.append(Step(point, table["engine"], {part: table[f"{part}_ms"] / 1e3 for part in PARTS}))
     file.finish()
     return steps

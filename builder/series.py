@@ -170,9 +170,9 @@ def ridges_by_year(root: Path, grid: Grid) -> Series:
         twin = next(other for when, other, _ in line if when == year)
         same = {"text": label, "value": whole(ridge), "side": "left"}
         sides.append({"x": year, "y": _brief(ridge), "twin": _brief(twin), **same})
-    said = [f"{label} of {year} {whole(ridge)}" for year, ridge, label in sorted([*line, *variants])]
+    said = [f"{label} ({year}) {whole(ridge)}" for year, ridge, label in sorted([*line, *variants])]
     down = [label for (_, before, _), (_, after, label) in pairwise(line) if after < before]
-    sees = f"Ridges have risen, but not with every product: the {_listed(down)} came back down."
+    sees = "Ridges have risen" + (f", but not with every product: the {_listed(down)} came back down." if down else ".")
     return Series({"gpus": rows, "variants": sides}, sees, f"FLOPs per byte at the ridge: {_listed(said)}.")
 
 
@@ -202,14 +202,10 @@ def throughput_by_dtype(_: Path, grid: Grid) -> Series:
         panels.append({"panel": panel, "text": f"{who.capitalize()}, {whole(context)} tokens of context"})
         each = [f"{bar['text']} {bar['value']}" for bar in bars if bar["panel"] == panel]
         said.append(f"{who} at {whole(context)} tokens of context: {_listed(each)}")
-    wrong = [
-        f"{bar['text']} does not fit" if bar["memory"] == "no" else f"{bar['text']} fits only just"
-        for bar in bars
-        if bar["panel"] == 1 and bar["memory"] != "fits"
-    ]
     alt = f"Tokens per second in decode on {article(gpu.label)}, by weights. {' '.join(map(_sentence, said))}"
-    if wrong:
-        alt += f" Of the memory of one {gpu.label}, the full batch in {_listed(wrong)}."
+    for memory, words in (("no", "does not fit"), ("tight", "leaves no room for a runtime")):
+        names = [bar["text"] for bar in bars if bar["panel"] == 1 and bar["memory"] == memory]
+        alt += f" The full batch {words} with {_listed(names)}." if names else ""
     notes = [("no", f"hollow: does not fit one {gpu.label}"), ("tight", "grey: leaves no room for a runtime")]
     keys = [{"text": text} for memory, text in notes if any(bar["memory"] == memory for bar in bars)]
     sees = "Weight-only quantization helps one user and not a full batch."
