@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +20,11 @@ from builder.figures import Figure, vega_runtime
 from builder.grid import GRID_FILE, Grid, load_grid
 from builder.prose import Prose, load_prose
 from builder.shards import check_shard_size, look_up, roofline_rows, shard, shard_id, shard_text
-from builder.site import Site, cached, compressed_size, concatenated, refuse_foreign_folder, write
+from builder.site import Site, cached, compressed_size, concatenated, contents_key, refuse_foreign_folder, write
 
 APART = ("early.js", "reload.js")  # scripts that don't belong to the page's one: before it, and of serve alone
+LEDGER_FILES = ("content/grid.toml", "content/models/*.json", "content/gpus/*.toml")
+FIGURE_FILES = ("content/measured.toml", "content/history.toml", "theme/css/tokens.css")
 ROOFLINE_SIZES: tuple[Size, ...] = ("wide", "short", "phone", "strip")
 
 
@@ -40,9 +45,8 @@ def assemble(root: Path, base_url: str | None = None) -> Site:
     grid = load_grid(root)
     prose = load_prose(root, Facts(grid))
     site = Site()
-    shards, scripts = _add_shards(site, root, grid)
-    default = shards[shard_id(grid.defaults)]
-    drawn = draw(root, grid, prose, default)
+    default, scripts = _add_shards(site, root, grid)
+    drawn = _drawn(root, grid, prose, default)
     for figure in drawn.values():
         site.add(f"figures/{figure.name}.vl.json", page.pretty_json(figure.spec))
     addresses = _add_assets(site, root, drawn, scripts)
@@ -52,10 +56,30 @@ def assemble(root: Path, base_url: str | None = None) -> Site:
     return site
 
 
-def draw(root: Path, grid: Grid, prose: Prose, default: Mapping[str, Any]) -> dict[str, Figure]:
-    """The roofline and the figures that the text asks for, by name."""
-    colours = figures.read_colours((root / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
+# What is slow is kept under a key made of all that it depends on: the contents of its files, and of this program's.
+
+
+@cache
+def _program() -> str:
+    """A hash of the builder itself."""
+    return contents_key(Path(__file__).parent, ("*.py",))
+
+
+def _drawn(root: Path, grid: Grid, prose: Prose, default: Mapping[str, Any]) -> dict[str, Figure]:
+    """The roofline and the figures that the text asks for, by name; drawn anew only where something has changed."""
     asked = [figure.name for figure in prose.figures if figure.name in FIGURES]
+    key = contents_key(root, (*LEDGER_FILES, *FIGURE_FILES), _program(), *asked)
+    text = cached(root, f"figures-{key}.json", lambda: _figures_text(draw(root, grid, asked, default)))
+    return {name: Figure(**parts) for name, parts in json.loads(text).items()}
+
+
+def _figures_text(drawn: Mapping[str, Figure]) -> str:
+    return json.dumps({name: asdict(figure) for name, figure in drawn.items()}, ensure_ascii=False)
+
+
+def draw(root: Path, grid: Grid, asked: Sequence[str], default: Mapping[str, Any]) -> dict[str, Figure]:
+    """The roofline, and the figures that are asked for, by name."""
+    colours = figures.read_colours((root / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
     return {
         "roofline": draw_roofline(grid, default, colours),
         **figures.lesson_figures(root, grid, colours, asked),
@@ -104,28 +128,31 @@ def _add_assets(site: Site, root: Path, drawn: Mapping[str, Figure], scripts: Ma
     )
 
 
-def _add_shards(site: Site, root: Path, grid: Grid) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+def _add_shards(site: Site, root: Path, grid: Grid) -> tuple[dict[str, Any], dict[str, str]]:
     """Add every shard, as JSON under its own name and as a script that hands over the same text.
 
-    A page from a file can't fetch, but it can load a classic script. Returns the shards and their scripts' addresses
-    by id. Raises LessonErrors where shards break their budget.
+    A page from a file can't fetch, but it can load a classic script. Returns the default shard, and the scripts'
+    addresses by id. Raises LessonErrors where shards break their budget.
     """
-    shards: dict[str, dict[str, Any]] = {}
+    key = contents_key(root, LEDGER_FILES, _program())
+    made = json.loads(cached(root, f"shards-{key}.json", lambda: _shards_text(grid)))
     scripts: dict[str, str] = {}
-    sizes: dict[str, int] = {}
-    for choice in grid.shard_points():
-        document, name = shard(grid, choice), shard_id(choice)
-        text = shard_text(document)
+    for name, text in made["texts"].items():
         site.add(f"data/{name}.json", text + "\n")
         scripts[name] = site.add_hashed(f"data/{name}.js", f"lesson.shard({text});\n")
-        sizes[name] = compressed_size(text.encode())
-        shards[name] = document
-    largest = max(sizes, key=lambda name: sizes[name])
     # all of them grow with the axes: the largest says it for all
-    errors = check_shard_size(grid, shards[largest], sizes[largest])
+    errors = check_shard_size(grid, json.loads(made["texts"][made["largest"]]), made["size"])
     if errors:
         raise LessonErrors([_at_budget(root, "shard", error) for error in errors])
-    return shards, scripts
+    return json.loads(made["texts"][shard_id(grid.defaults)]), scripts
+
+
+def _shards_text(grid: Grid) -> str:
+    """All shards' texts by id, and which is the largest when compressed."""
+    texts = {shard_id(choice): shard_text(shard(grid, choice)) for choice in grid.shard_points()}
+    sizes = {name: compressed_size(text.encode()) for name, text in texts.items()}
+    largest = max(sizes, key=lambda name: sizes[name])
+    return json.dumps({"texts": texts, "largest": largest, "size": sizes[largest]}, ensure_ascii=False)
 
 
 def _at_budget(root: Path, key: str, error: LessonError) -> LessonError:

@@ -61,25 +61,51 @@ def concatenated(folder: Path, ending: str, leave_out: Iterable[str] = ()) -> st
     return "\n".join(path.read_text(encoding="utf-8").rstrip() + "\n" for path in paths)
 
 
+def contents_key(root: Path, patterns: Iterable[str], *more: str) -> str:
+    """A hash of the names and contents of files, by patterns below root, and of more texts. Never of times."""
+    digest = hashlib.sha256()
+    for pattern in patterns:
+        for path in sorted(root.glob(pattern)):
+            data = path.read_bytes()
+            digest.update(f"{path.relative_to(root).as_posix()}\0{len(data)}\0".encode() + data)
+    for text in more:
+        digest.update(f"\0{text}\0".encode())
+    return digest.hexdigest()[:20]
+
+
+_remembered: dict[str, tuple[Path, str]] = {}  # kind of thing → its last file and text, for a process that builds again
+
+
 def cached(root: Path, name: str, make: Callable[[], str]) -> str:
-    """make()'s text, kept in root/.cache under a name that says what it depends on.
+    """make()'s text, kept in root/.cache under a name, KIND-KEY.ending, that says what it depends on.
 
     The cache may be deleted or damaged at any time: a file whose text is not what was stored is made again, and a
-    folder that can't be written is done without.
+    folder that can't be written is done without. Only the latest of a kind is kept.
     """
-    path = root / ".cache" / name
-    try:
-        digest, _, text = path.read_text(encoding="utf-8").partition("\n")
-        if digest == hashlib.sha256(text.encode()).hexdigest():
-            return text
-    except (OSError, ValueError):
-        pass
-    text = make()
-    stored = f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}".encode()
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _move_into_place(path.parent, path.name, stored)
+    path, kind = root / ".cache" / name, name.partition("-")[0]
+    if kind in _remembered and _remembered[kind][0] == path:
+        return _remembered[kind][1]
+    text = _read_stored(path)
+    if text is None:
+        text = make()
+        stored = f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}".encode()
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _move_into_place(path.parent, path.name, stored)
+            for older in path.parent.glob(f"{kind}-*"):
+                if older != path:
+                    older.unlink(missing_ok=True)
+    _remembered[kind] = (path, text)
     return text
+
+
+def _read_stored(path: Path) -> str | None:
+    """The text of a file of the cache; None where it isn't there, or isn't what was stored."""
+    try:
+        digest, _, text = path.read_bytes().decode().partition("\n")
+    except (OSError, ValueError):
+        return None
+    return text if digest == hashlib.sha256(text.encode()).hexdigest() else None
 
 
 def _manifest_of(out: Path) -> dict[str, str] | None:

@@ -12,7 +12,7 @@ import pytest
 
 from builder import site as site_module
 from builder.errors import LessonErrors
-from builder.site import Site, cached, compressed_size, concatenated, hashed, refuse_foreign_folder, write
+from builder.site import Site, cached, compressed_size, concatenated, contents_key, hashed, refuse_foreign_folder, write
 
 OURS = {
     "index.html": b"<a href=assets/lesson.1.css>",
@@ -350,25 +350,61 @@ def test_theme_files_come_in_the_order_of_their_names(tmp_path):
 # the cache of what is slow to make
 
 
-def test_what_was_made_is_kept_and_not_made_again(tmp_path):
-    """A second call with the same name reads what the first one stored."""
+@pytest.fixture
+def forget(monkeypatch):
+    """Do as a new process does: know nothing but what is on disk."""
+
+    def forgotten() -> None:
+        monkeypatch.setattr(site_module, "_remembered", {})
+
+    forgotten()
+    return forgotten
+
+
+def test_what_was_made_is_kept_and_not_made_again(tmp_path, forget):
+    """A second call with the same name reads what the first one stored, in this process and in the next."""
     made = iter(["first\n", "second\n"])
     assert cached(tmp_path, "a-1.js", lambda: next(made)) == "first\n"
+    assert cached(tmp_path, "a-1.js", lambda: next(made)) == "first\n"
+    forget()
     assert cached(tmp_path, "a-1.js", lambda: next(made)) == "first\n"
     assert cached(tmp_path, "a-2.js", lambda: next(made)) == "second\n"
 
 
+def test_the_cache_keeps_the_latest_of_a_kind(tmp_path):
+    """A changed key replaces the older file of its kind, and leaves other kinds alone."""
+    for name in ("a-1.js", "b-1.js", "a-2.js"):
+        cached(tmp_path, name, lambda: "made")
+    assert sorted(path.name for path in (tmp_path / ".cache").iterdir()) == ["a-2.js", "b-1.js"]
+
+
+def test_a_key_is_made_of_names_and_contents(tmp_path):
+    """Another content, name or text is another key; another time is not, nor is a file that no pattern names."""
+    (tmp_path / "a.toml").write_text("x", encoding="utf-8")
+    key = contents_key(tmp_path, ["*.toml"], "more")
+    os.utime(tmp_path / "a.toml", (1, 1))
+    (tmp_path / "b.json").write_text("x", encoding="utf-8")
+    assert contents_key(tmp_path, ["*.toml"], "more") == key
+    assert contents_key(tmp_path, ["*.toml"], "other") != key
+    (tmp_path / "a.toml").write_text("y", encoding="utf-8")
+    assert contents_key(tmp_path, ["*.toml"], "more") != key
+    (tmp_path / "a.toml").rename(tmp_path / "c.toml")
+    (tmp_path / "c.toml").write_text("x", encoding="utf-8")
+    assert contents_key(tmp_path, ["*.toml"], "more") != key
+
+
 @pytest.mark.parametrize("damage", [b"", b"first\n", b"\xff\xfe", "cut"])
-def test_a_damaged_cache_is_made_again(tmp_path, damage):
+def test_a_damaged_cache_is_made_again(tmp_path, damage, forget):
     """What is stored is believed only where its hash says so: an emptied, foreign or cut file is replaced."""
     cached(tmp_path, "a.js", lambda: "first\n" * 100)
     path = tmp_path / ".cache" / "a.js"
     path.write_bytes(path.read_bytes()[:200] if damage == "cut" else damage)
+    forget()
     assert cached(tmp_path, "a.js", lambda: "again") == "again"
     assert cached(tmp_path, "a.js", lambda: pytest.fail("made twice")) == "again"
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, forget):
     """A file where the cache's folder should be costs time, and breaks nothing."""
     (tmp_path / ".cache").write_bytes(b"")
     assert cached(tmp_path, "a.js", lambda: "made") == "made"
