@@ -53,6 +53,7 @@ _IDLE = {
     ("stroke-width", "1"),
 }
 _GEOMETRY = {"d", "transform", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "width", "height"}
+_BLANK = {"undefined", "null", "NaN"}  # what a text of a field that isn't there says
 _DROPPED = {"role", "aria-roledescription", "aria-hidden", "pointer-events", "version"}
 
 
@@ -118,8 +119,9 @@ def _json(value: object) -> str:
 def draw(vega: Mapping[str, Any], *, name: str, variant: str, label: str, marks: Mapping[str, int]) -> str:
     """The SVG of a compiled spec, to stand in a page: role and label, ids of its own, two decimals, no style.
 
-    `marks` holds how many marks each layer shows at least. Raises ValueError when one shows fewer, which is what an
-    unknown field, dataset or parameter leads to, or when the drawing holds what the page's policy forbids.
+    `marks` holds how many marks each layer shows at least. Raises ValueError when one shows fewer or a text is blank,
+    which is what an unknown field, dataset or parameter leads to, or when the drawing holds what the page's policy
+    forbids.
     """
     root = ElementTree.fromstring(vl_convert.vega_to_svg(dict(vega), allowed_base_urls=[]))
     for element in root.iter():
@@ -133,13 +135,15 @@ def draw(vega: Mapping[str, Any], *, name: str, variant: str, label: str, marks:
 
 
 def _count(root: ElementTree.Element, marks: Mapping[str, int], where: str) -> None:
-    """Raise when a layer shows fewer marks than it should."""
+    """Raise when a layer shows fewer marks than it should, or when a text has nothing to say."""
     shown = dict.fromkeys(marks, 0)
     for group in root.iter("g"):
         for layer in group.get("class", "").split():
             if layer.removesuffix("_marks") in shown:
-                shown[layer.removesuffix("_marks")] += sum(1 for mark in group if mark.get("d") != "")
+                shown[layer.removesuffix("_marks")] += sum(mark.tag != "path" or bool(mark.get("d")) for mark in group)
     short = [f"{layer} shows {shown[layer]} of {least}" for layer, least in marks.items() if shown[layer] < least]
+    blank = {text.text for text in root.iter("text")} & _BLANK
+    short += [f"a text shows {word}" for word in sorted(blank, key=str)]
     if short:
         raise ValueError(f"figure {where}: {'; '.join(short)}")
 
