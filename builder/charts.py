@@ -9,7 +9,6 @@ from typing import Any
 import altair as alt
 
 from builder.bench_chart import FRAMES as FRAMES
-from builder.bench_chart import roofline as roofline
 from builder.drawing import (
     FILLS,
     INKS,
@@ -40,7 +39,6 @@ from builder.drawing import (
     log_x,
     written,
 )
-from builder.drawing import Size as Size
 
 
 def throughput_by_context(colours: Colours, data: Data) -> Picture:
