@@ -9,8 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from builder import figures, page
 from builder.bench_chart import roofline
+from builder.card import card
 from builder.catalog import read_toml
 from builder.charts import FIGURES
 from builder.drawing import Size
@@ -19,7 +22,7 @@ from builder.facts import Facts
 from builder.figures import Figure, vega_runtime
 from builder.grid import GRID_FILE, Grid, load_grid
 from builder.prose import Prose, load_prose
-from builder.shards import check_shard_size, look_up, roofline_rows, shard, shard_id, shard_text
+from builder.shards import check_shard_size, look_up, roofline_rows, script_json, shard, shard_id
 from builder.site import Site, cached, compressed_size, concatenated, contents_key, refuse_foreign_folder, write
 
 APART = ("early.js", "reload.js")  # scripts that don't belong to the page's one: before it, and of serve alone
@@ -50,7 +53,8 @@ def assemble(root: Path, base_url: str | None = None) -> Site:
     for figure in drawn.values():
         site.add(f"figures/{figure.name}.vl.json", page.pretty_json(figure.spec))
     addresses = _add_assets(site, root, drawn, scripts)
-    for name, html in page.render(root, grid, prose, default, drawn, addresses, base_url).items():
+    published = _add_for_publishing(site, root, prose, drawn, base_url) if base_url else None
+    for name, html in page.render(root, grid, prose, default, drawn, addresses, published).items():
         site.add(name, html)
     _check_first_load(site, root, grid, addresses)
     return site
@@ -128,6 +132,18 @@ def _add_assets(site: Site, root: Path, drawn: Mapping[str, Figure], scripts: Ma
     )
 
 
+def _add_for_publishing(
+    site: Site, root: Path, prose: Prose, drawn: Mapping[str, Figure], base_url: str
+) -> page.Published:
+    """Add what needs whole addresses: the picture for shared links, and the site map."""
+    base = base_url.rstrip("/") + "/"
+    colours = figures.read_colours((root / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
+    kicker = Markup(prose.kicker_html).striptags()
+    name = site.add_hashed("assets/card.png", card(prose.title, kicker, drawn["roofline"].svgs["wide"], colours))
+    site.add("sitemap.xml", page.sitemap(base))
+    return page.Published(base, base + name)
+
+
 def _add_shards(site: Site, root: Path, grid: Grid) -> tuple[dict[str, Any], dict[str, str]]:
     """Add every shard, as JSON under its own name and as a script that hands over the same text.
 
@@ -149,7 +165,7 @@ def _add_shards(site: Site, root: Path, grid: Grid) -> tuple[dict[str, Any], dic
 
 def _shards_text(grid: Grid) -> str:
     """All shards' texts by id, and which is the largest when compressed."""
-    texts = {shard_id(choice): shard_text(shard(grid, choice)) for choice in grid.shard_points()}
+    texts = {shard_id(choice): script_json(shard(grid, choice)) for choice in grid.shard_points()}
     sizes = {name: compressed_size(text.encode()) for name, text in texts.items()}
     largest = max(sizes, key=lambda name: sizes[name])
     return json.dumps({"texts": texts, "largest": largest, "size": sizes[largest]}, ensure_ascii=False)

@@ -6,6 +6,7 @@ import json
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from builder.figures import Figure
 from builder.grid import AXES, Grid
 from builder.ledger import KERNEL_LABELS, KERNELS
 from builder.prose import BENCH_SLOT, Prose, fill
-from builder.shards import look_up, shard_id, value
+from builder.shards import look_up, script_json, shard_id, value
 from builder.units import DTYPE_LABELS, short_position, whole
 
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:"
@@ -55,6 +56,14 @@ class Addresses:
     vega: str
     figure_scripts: Mapping[str, str]
     shard_scripts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Published:
+    """Whole addresses, where it is known where the site will stand: of the page, ending in /, and of its card."""
+
+    base: str
+    card: str
 
 
 def _many(count: int, noun: str) -> str:
@@ -105,9 +114,7 @@ def bench_data(grid: Grid, default_shard: Mapping[str, Any], scripts: Mapping[st
         "scripts": scripts,
         "shard": default_shard,
     }
-    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    # no text from data can end the element or open a comment
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return script_json(document)
 
 
 def _kernel_class(kernel: str) -> str:
@@ -140,7 +147,7 @@ def render(
     default_shard: Mapping[str, Any],
     figures: Mapping[str, Figure],
     addresses: Addresses,
-    base_url: str | None = None,
+    published: Published | None = None,
 ) -> dict[str, str]:
     """Name of a page → its HTML: index.html and 404.html.
 
@@ -155,7 +162,8 @@ def render(
     names = {
         "policy": POLICY,
         "safe": Markup,
-        "base_url": base_url.rstrip("/") + "/" if base_url else None,
+        "published": published,
+        "about": Markup(_about(prose, published)),
         "addresses": addresses,
         "prose": prose,
         "parts": parts(prose, figures),
@@ -230,6 +238,34 @@ def parts(prose: Prose, figures: Mapping[str, Figure]) -> list[dict[str, Any]]:
         }
         for section in prose.sections
     ]
+
+
+def _about(prose: Prose, published: Published | None) -> str:
+    """The lesson for search engines: JSON-LD that may stand in a script element."""
+    document = {
+        "@context": "https://schema.org",
+        "@type": "LearningResource",
+        "name": prose.title,
+        "description": prose.description,
+        "learningResourceType": "interactive lesson",
+        "educationalLevel": "professional",
+        "timeRequired": "PT20M",
+        "inLanguage": "en",
+        "isAccessibleForFree": True,
+        "teaches": ["arithmetic intensity", "the roofline model", "LLM inference performance"],
+    }
+    if published:
+        document |= {"url": published.base, "image": published.card}
+    return script_json(document)
+
+
+def sitemap(base: str) -> str:
+    """sitemap.xml of a site of one page; base: its address."""
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+        f"<url><loc>{escape(base)}</loc></url>\n</urlset>\n"
+    )
 
 
 def pretty_json(document: object) -> str:

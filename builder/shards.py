@@ -201,8 +201,11 @@ def shard(grid: Grid, choice: Point, assumptions: Assumptions = DEFAULT) -> dict
     }
 
 
-def shard_text(document: Mapping[str, Any]) -> str:
-    """A shard as compact JSON text on one line, safe inside a script element. ValueError for NaN and Infinity."""
+def script_json(document: object) -> str:
+    """Compact JSON on one line that may stand in a script element: no text of it can end the element or open a comment.
+
+    ValueError for NaN and Infinity.
+    """
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 

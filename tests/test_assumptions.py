@@ -175,7 +175,7 @@ def test_scalars_and_arrays_agree_under_every_assumption() -> None:
 def test_defaults_change_nothing() -> None:
     """Without a word the pass is the one that the lesson's figures stand on."""
     assert assume({}) == DEFAULT == Assumptions()
-    assert {name for name in NAMES} == set(CHOICES) | set(RANGES)
+    assert set(NAMES) == set(CHOICES) | set(RANGES)
     assert [row.name for row in forward_pass(MODEL, POINTS["D1"])] == list(KERNELS)
 
 

@@ -34,6 +34,7 @@ ORDER = [
     "bench_chart",
     "charts",
     "figures",
+    "card",
     "places",
     "markdown",
     "lint",

@@ -19,7 +19,7 @@ from builder.errors import LessonErrors
 from builder.figures import Figure
 from builder.grid import AXES, Grid, load_grid
 from builder.ledger import KERNELS
-from builder.page import Addresses, axis_texts, bench_data, render, ticks
+from builder.page import Addresses, Published, axis_texts, bench_data, render, ticks
 from builder.prose import BENCH_SLOT, Prose, Section
 from builder.shards import look_up, shard, shard_id
 from tests.toys import ROOT, at
@@ -61,7 +61,8 @@ def rendered(grid: Grid | None = None, words: Prose | None = None, base_url: str
     scripts = {shard_id(choice): f"data/{shard_id(choice)}.js" for choice in grid.shard_points()}
     figures = {"roofline": Figure("roofline", {}, "", {size: f'<svg role="img" id="{size}"></svg>' for size in SIZES})}
     words = words or prose()
-    return render(ROOT, grid, words, shard(grid, grid.defaults), figures, addresses(scripts), base_url)
+    published = Published(base_url, f"{base_url}card.png") if base_url else None
+    return render(ROOT, grid, words, shard(grid, grid.defaults), figures, addresses(scripts), published)
 
 
 class Reader(HTMLParser):
@@ -225,7 +226,7 @@ def test_the_bench_data_is_strict_json_with_all_that_the_client_looks_up():
 
 def test_the_page_keeps_its_own_policy():
     """The strict policy as a meta tag before anything is asked for; no inline script, style or handler."""
-    for name, html in rendered(base_url="https://example.org/lesson").items():
+    for name, html in rendered(base_url="https://example.org/lesson/").items():
         reader = Reader(html)
         assert f'content="{page.POLICY}"' in html.partition("<link")[0].replace("&#39;", "'"), name
         for tag, attributes in reader.tags:
@@ -233,7 +234,7 @@ def test_the_page_keeps_its_own_policy():
             assert tag != "style"
             assert not [key for key in attributes if key.startswith("on")], (name, tag)
             if tag == "script":
-                assert attributes.get("type") == "application/json" or "src" in attributes
+                assert attributes.get("type") in ("application/json", "application/ld+json") or "src" in attributes
 
 
 def test_nothing_is_asked_of_another_origin():
@@ -252,11 +253,27 @@ def test_ids_are_unique():
 
 def test_a_base_address_is_whole_and_ends_in_a_slash():
     """With an address to publish at: canonical in the page, base in the 404, which any depth may show."""
-    for given in ("https://example.org/lesson", "https://example.org/lesson/"):
-        pages = rendered(base_url=given)
-        assert '<link rel="canonical" href="https://example.org/lesson/">' in pages["index.html"]
-        assert '<base href="https://example.org/lesson/">' in pages["404.html"]
+    pages = rendered(base_url="https://example.org/lesson/")
+    assert '<link rel="canonical" href="https://example.org/lesson/">' in pages["index.html"]
+    assert '<meta property="og:image" content="https://example.org/lesson/card.png">' in pages["index.html"]
+    assert '<base href="https://example.org/lesson/">' in pages["404.html"]
     assert "canonical" not in rendered()["index.html"]
+    assert "og:image" not in rendered()["index.html"]
+
+
+def test_a_site_map_names_the_page_and_escapes_it():
+    """One page, at its address."""
+    assert "<loc>https://example.org/a?b&amp;c</loc>" in page.sitemap("https://example.org/a?b&c")
+
+
+def test_search_engines_read_what_the_lesson_is():
+    """JSON-LD that parses: a learning resource with the title and description of the text."""
+    (about,) = [
+        words for _, attributes, words in lesson_page().texts if attributes.get("type") == "application/ld+json"
+    ]
+    found = json.loads(about)
+    assert (found["@type"], found["name"]) == ("LearningResource", prose().title)
+    assert "url" not in found
 
 
 # names

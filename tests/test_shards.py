@@ -19,7 +19,7 @@ from builder.catalog import Sourced
 from builder.grid import GRID_FILE, Grid, load_grid
 from builder.ledger import GROUPS, KERNELS, Point
 from builder.report import document
-from builder.shards import check_shard_size, look_up, roofline_rows, shard, shard_id, shard_text
+from builder.shards import check_shard_size, look_up, roofline_rows, script_json, shard, shard_id
 from builder.site import compressed_size
 from builder.units import GIB, QUANTITIES, show
 from tests.toys import ROOT, at, toy_gpu, toy_model
@@ -315,7 +315,7 @@ def test_a_shard_is_json_without_nan_or_infinity():
     choices = list(grid.shard_points())
     for choice in random.Random(3).sample(choices, 6):
         page = lesson_shard(choice)
-        text = shard_text(page)
+        text = script_json(page)
         assert json.loads(text, parse_constant=refuse) == page
         assert check_shard_size(grid, page, compressed_size(text.encode())) == []
 
@@ -324,7 +324,7 @@ def test_a_number_that_is_none_never_becomes_json():
     """NaN and Infinity stop the build."""
     for number in (float("nan"), float("inf")):
         with pytest.raises(ValueError, match="JSON"):
-            shard_text({"data": [number]})
+            script_json({"data": [number]})
 
 
 def test_a_shard_cannot_end_the_script_it_stands_in():
@@ -332,7 +332,7 @@ def test_a_shard_cannot_end_the_script_it_stands_in():
     label = "</script><b>\u2028\u2029<!--"
     grid = replace(toy_grid(), gpus={"toy": toy_gpu(label=label, memory=Sourced(1e12, "toy"))})
     page = shard(grid, grid.defaults)
-    text = shard_text(page)
+    text = script_json(page)
     assert "<" not in text
     assert len(text.splitlines()) == 1
     assert json.loads(text) == page

@@ -13,7 +13,7 @@ import pytest
 
 from builder.grid import load_grid
 from builder.ledger import KERNELS, Point
-from builder.shards import check_shard_size, look_up, shard, shard_id, shard_text
+from builder.shards import check_shard_size, look_up, script_json, shard, shard_id
 from builder.site import compressed_size
 from tests.test_shards import expected, points_of, shown
 from tests.toys import ROOT
@@ -36,7 +36,7 @@ def test_every_text_of_every_point_is_the_ledgers(name):
         assert not re.search("[{}]|nan|inf", " ".join(said.values())), point
         longest = max(longest, len(f"{said['verdict']} {said['warning']}".strip()))
     assert longest <= 140
-    assert check_shard_size(grid, page, compressed_size(shard_text(page).encode())) == []
+    assert check_shard_size(grid, page, compressed_size(script_json(page).encode())) == []
 
 
 @pytest.mark.benchmark(group="build", min_rounds=5)
