@@ -25,10 +25,11 @@ class Bound:
     """A bound span, checked.
 
     path, line, column: where its [ stands; start, end: offsets of the whole span in the file; numeral: offsets of the
-    digits that a fix may change (None: nothing to change). text: as a reader sees it. kind: value, claim or exempt.
-    status: ok, stale (written: the digits it should have), false (of a claim) or broken (there is no value). value: SI;
-    shown: the same with its unit. point: of the link, on the grid; exact: the one that was computed; off_grid: how they
-    differ, in words. sentence: around the span, as a reader sees it.
+    digits that a fix may change (None: there are none, or they are words); said: what they say. text: as a reader sees
+    it. kind: value, claim or exempt. status: ok, stale (written: the digits it should have; restated: the text with
+    them), false (of a claim) or broken (there is no value). value: SI; shown: the same with its unit. point: of the
+    link, on the grid; exact: the one that was computed; off_grid: how they differ, in words. sentence: around the span,
+    as a reader sees it.
     """
 
     path: str
@@ -46,6 +47,8 @@ class Bound:
     exact: Point | None = None
     off_grid: str | None = None
     written: str | None = None
+    restated: str | None = None
+    said: str | None = None
     numeral: tuple[int, int] | None = None
     sentence: str = ""
 
@@ -86,7 +89,8 @@ class Checker:
         source = " ".join(span.fact.split())
         start, end = inline.offset(span.start), inline.end_offset(span.end)
         sentence = self._sentence(span, spans)
-        bound = Bound(inline.source.path, line, column, start, end, text, source, "value", sentence=sentence)
+        seen = re.sub(r"[ \n]+", " ", text).strip()
+        bound = Bound(inline.source.path, line, column, start, end, seen, source, "value", sentence=sentence)
         try:
             fact = self.facts.parse(span.fact)
             result = self.facts.evaluate(fact, self.start)
@@ -127,7 +131,8 @@ class Checker:
         if last - first != numeral.end - 1 - numeral.start and not numeral.in_words:
             message = f"'{numeral.text}' is broken up by markup"
             return Checked(broken, result, (inline.wrong(message, first, "put the marks around the whole number"),))
-        bound = replace(bound, numeral=(inline.offset(first), inline.end_offset(last + 1)))
+        if not numeral.in_words:  # words are the author's to rewrite
+            bound = replace(bound, said=numeral.text, numeral=(inline.offset(first), inline.end_offset(last + 1)))
         assert result.value is not None
         said = quantity(text, numeral)
         dimension = result.dimension or ONE
@@ -137,7 +142,8 @@ class Checker:
         if compared.problem:
             error = inline.wrong(compared.problem, span.text_start, compared.hint)
             return Checked(replace(bound, status="broken"), result, (error,))
-        stale = replace(bound, status="stale", written=compared.written)
+        restated = text[: numeral.start] + compared.written + text[numeral.end :] if compared.written else None
+        stale = replace(bound, status="stale", written=compared.written, restated=restated)
         return Checked(stale, result, (self._stale(span, stale, numeral, result, fact),))
 
     def _stale(self, span: Span, bound: Bound, numeral: Numeral, result: Result, fact: Fact) -> LessonError:
