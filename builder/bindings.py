@@ -150,6 +150,8 @@ class Checker:
         now = f"{bound.fact} is {_shown(result)}"
         if numeral.in_words and bound.written is None:
             message, hint = f"'{bound.text}' is stale: {now}", "words aren't rewritten by --fix: yours to reword"
+        elif bound.written is None:
+            message, hint = f"'{bound.text}' is stale: {now}", "choose another unit for it"
         elif numeral.in_words:
             message, hint = f"{numeral.text} → {bound.written}: {now}", "words aren't rewritten by --fix"
         else:

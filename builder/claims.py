@@ -128,7 +128,9 @@ class Sweep:
             ends.add(corner)
             if not truth.all():
                 row, column = np.unravel_index(int(np.argmin(truth)), truth.shape)
-                self.contradictions.append(self._contradiction(body, corner, along, int(row), int(column)))
+                self.contradictions.append(
+                    self._contradiction(body, corner, along, int(row), int(column), name == "rising")
+                )
                 return False
         if points == 0:
             given = " ".join(f"{axis}={getattr(place, axis)}" for axis in AXES if axis not in self.free)
@@ -163,14 +165,17 @@ class Sweep:
             return np.ones((1, 1), dtype=bool), 0
         return compare(">" if name == "rising" else "<", after, before), full.size
 
-    def _contradiction(self, body: ast.expr, corner: Place, along: str | None, row: int, column: int) -> str:
+    def _contradiction(
+        self, body: ast.expr, corner: Place, along: str | None, row: int, column: int, rising: bool
+    ) -> str:
         """A point that contradicts, with the values there."""
         spot = corner.spot(row, column)
         if along is None:
             return f"not at {spot.words()}, where {self.sides(body, spot)}"
         after = corner.spot(row + 1, column) if along == "tokens" else corner.spot(row, column + 1)
         shown = [f"{show_value(self.evaluate(body, p))} at {along}={getattr(p, along)}" for p in (spot, after)]
-        return f"{self.fact.text_of(body)} is {shown[0]} and {shown[1]} with {spot.words((along,))}"
+        name, verb = self.fact.text_of(body), "rise" if rising else "fall"
+        return f"{name} doesn't {verb} from {shown[0]} to {shown[1]} with {spot.words((along,))}"
 
     def sides(self, node: ast.expr, place: Place) -> str:
         """The values that a condition compares at a place, in words: 'throughput is 1,840 tokens/s, …'."""

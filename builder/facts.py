@@ -183,6 +183,8 @@ class _Evaluation:
         return Value(data, "number", dimension, position)
 
     def _zero(self, node: ast.expr, place: Place) -> LessonError:
+        if isinstance(node, ast.Name) and node.id in self.fact.literals:
+            return self._wrong("division by zero", node)
         where = f" at {place.words()}" if place.shape == (1, 1) else " somewhere on the grid"
         return self._wrong(f"division by zero: {self.fact.text_of(node)} is 0{where}", node)
 

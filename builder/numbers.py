@@ -112,7 +112,7 @@ def fix_all(texts: Sequence[Source], facts: Facts) -> Fixed:
         new = fix(source.text, [bound for bound in before.bound if bound.path == source.path])
         if new != source.text:
             changed[source.path] = new
-    rewritten = tuple(each for each in before.bound if each.status == "stale" and each.numeral)
+    rewritten = tuple(each for each in before.bound if each.status == "stale" and each.numeral and each.written)
     after = read([Source(each.path, changed.get(each.path, each.text)) for each in texts], facts)
     return Fixed(changed, rewritten, after)
 

@@ -226,8 +226,8 @@ class Numeral:
         head = f"{sign}{digits}"
         return head + self.text[len(self.text.rstrip("k")) :] if self.kilo else head
 
-    def rewritten(self, value: float, width: float | None, kilo: float = 1000.0) -> str:
-        """The digits that state `value` in this form; with a width, as few of them as stay within it."""
+    def rewritten(self, value: float, width: float | None, kilo: float = 1000.0) -> str | None:
+        """The digits that state `value` in this form; with a width, as few of them as stay within it, or None."""
         if width is None:
             return self.written(value, kilo)
         scale = kilo if self.kilo else self.scale
@@ -238,7 +238,7 @@ class Numeral:
             text = self.written(value, kilo, decimals)
             if abs(_plain(text) * scale - value) <= width * abs(value):
                 return text
-        return self.written(value, kilo)
+        return None
 
 
 def _plain(text: str) -> float:
