@@ -151,7 +151,9 @@ class Sweep:
                 axis: self.vocabulary.span(axis, corner.phase) for axis in COUNTED if axis in self.free
             }
             corner = replace(corner, **spans)
-            if 0 not in corner.shape and not (corner.phase == "decode" and corner.least_context < 1):
+            gpu = self.vocabulary.grid.gpus[corner.gpu]
+            unable = corner.weights == "w8a8" and gpu.peak_flops_fp8 is None
+            if 0 not in corner.shape and not unable and not (corner.phase == "decode" and corner.least_context < 1):
                 yield corner
 
     def _steps(self, node: ast.Call, body: ast.expr, corner: Place, along: str, name: str) -> tuple[Array, int]:

@@ -59,7 +59,8 @@ class Facts:
         """
         if fact.tree is None:
             return Result("exempt")
-        base = self.vocabulary.moved(start or self.start(), fact.point)
+        sweeps = any(isinstance(node, ast.Name) and node.id in claims.OVER_THE_GRID for node in ast.walk(fact.tree))
+        base = self.vocabulary.moved(start or self.start(), fact.point, anywhere=sweeps)
         evaluation = _Evaluation(fact, self.vocabulary)
         value = evaluation.value(fact.tree, base)
         if not evaluation.notes.names:
@@ -92,6 +93,11 @@ class Facts:
             for axis in ("tokens", "context")
             if getattr(exact, axis) != getattr(near, axis)
         ]
+        off += (
+            [f"the bench has no {exact.weights}, {near.weights} is the nearest"]
+            if exact.weights != near.weights
+            else []
+        )
         off += [f"the bench leaves {name} as it is" for name, _ in place.assumptions]
         return Result("value", point=near, exact=exact, off_grid="; ".join(off) or None, subject=subject)
 

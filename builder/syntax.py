@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from builder.errors import LessonError, did_you_mean
@@ -131,11 +131,11 @@ def parse(source: str) -> Fact:
 
 def settings(text: str) -> tuple[Setting, ...]:
     """The settings of a point on its own: 'tokens=1 context=8k'. Raises LessonError."""
-    tokens = _tokens("@ " + text)
     try:
-        return _take_point(tokens, text)[1]
+        found = _take_point(_tokens("@ " + text), text)[1]
     except LessonError as error:
         raise wrong(error.message, max((error.column or 1) - 3, 0), error.hint) from None
+    return tuple(replace(each, offset=each.offset - 2, name_offset=each.name_offset - 2) for each in found)
 
 
 def _tokens(text: str) -> list[_Token]:

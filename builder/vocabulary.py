@@ -131,8 +131,11 @@ class Vocabulary:
 
     # places
 
-    def moved(self, place: Place, settings: Sequence[Setting]) -> Place:
-        """The place with some axes or assumptions set. Raises LessonError where one is off its axis."""
+    def moved(self, place: Place, settings: Sequence[Setting], *, anywhere: bool = False) -> Place:
+        """The place with some axes or assumptions set. Raises LessonError where one is off its axis.
+
+        anywhere: the place need not be a point yet, since a sweep sets its other axes.
+        """
         if not settings:
             return place
         changes: dict[str, Any] = {}
@@ -144,7 +147,8 @@ class Vocabulary:
             else:
                 changes[setting.name] = value
         place = replace(place, **changes, assumptions=tuple(sorted(assumed.items())))
-        self.check_decode(place, settings[-1].name_offset)
+        if not anywhere:
+            self.check_decode(place, settings[-1].name_offset)
         return place
 
     def _value_of(self, setting: Setting) -> Any:
@@ -156,7 +160,7 @@ class Vocabulary:
             known = WEIGHT_DTYPES if name == "weights" else tuple(self.grid.axes[name])
             if value not in known:
                 shown = f"{value:g}" if isinstance(value, float) else value
-                raise wrong(f"{name} is none of its values: '{shown}'", setting.offset, did_you_mean(str(shown), known))
+                raise wrong(f"{name} has no value '{shown}'", setting.offset, did_you_mean(str(shown), known))
             return value
         if name in ASSUMPTIONS:
             try:
@@ -348,7 +352,7 @@ def _position(setting: Setting) -> int:
     least = 1 if setting.name == "tokens" else 0
     value = setting.value
     if isinstance(value, str) or not float(value).is_integer() or not least <= value <= MOST_TOKENS:
-        shown = f"'{value}'" if isinstance(value, str) else f"{value:,g}"
+        shown = f"'{value}'" if isinstance(value, str) else f"{value:,.15g}"
         message = f"{setting.name} must be a whole number from {least} to {MOST_TOKENS:,}, not {shown}"
         raise wrong(message, setting.offset, "write tokens=64 or context=8k")
     return int(value)
