@@ -204,11 +204,16 @@ class _Evaluation:
         if right.dimension is None:
             if left.dimension not in PLAIN:
                 hint = "write its unit: 16e9 byte, 5 ms, 3 TB/s"
-                raise self._wrong(f"a bare number stands beside {left.dimension.name}", node, hint)
+                raise self._wrong(f"a number without a unit stands beside {left.dimension.name}", node, hint)
             return left, replace(right, dimension=left.dimension)
         if left.dimension.hard != right.dimension.hard:
-            message = f"{left.dimension.name} and {right.dimension.name} can't be compared, added or subtracted"
-            raise self._wrong(message, node)
+            what = "added to" if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) else "compared with"
+            what = "taken from" if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else what
+            one, other = (right, left) if what != "compared with" else (left, right)
+            assert one.dimension is not None
+            assert other.dimension is not None
+            hint = f"{self.fact.text_of(node)[:60]} mixes the two"
+            raise self._wrong(f"{one.dimension.name} can't be {what} {other.dimension.name}", node, hint)
         return left, right
 
     def _comparison(self, node: ast.Compare, place: Place) -> Value:

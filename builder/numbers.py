@@ -48,7 +48,8 @@ def rows(prose: Prose) -> list[dict[str, Any]]:
 
 def summary(prose: Prose) -> str:
     """'231 bound, 12 claims, 35 exempt'."""
-    return f"{prose.count('value')} bound, {prose.count('claim')} claims, {prose.count('exempt')} exempt"
+    claims = prose.count("claim")
+    return f"{prose.count('value')} bound, {claims} claim{'' if claims == 1 else 's'}, {prose.count('exempt')} exempt"
 
 
 def listing(prose: Prose, form: str = "text") -> str:

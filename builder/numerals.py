@@ -68,6 +68,7 @@ _DIMENSION_NAMES = {
     SECOND: "seconds",
     TOKEN: "tokens",
     TOKENS_PER_SECOND: "tokens per second",
+    PER_SECOND: "times per second",
     FLOP_PER_BYTE: "FLOPs per byte",
     FLOP_PER_SECOND: "FLOPs per second",
     BYTE_PER_SECOND: "bytes per second",
@@ -205,6 +206,8 @@ class Numeral:
             return False
         if self.in_words:
             return abs(value - self.value) <= self.tolerance * (1 + 1e-9)
+        if self.kilo and kilo == 1024.0:  # a position is a whole number: 8k is 8,192 and nothing near it
+            return self.amount(kilo) == value
         return self.written(value, kilo) == self.text
 
     def amount(self, kilo: float = 1000.0) -> float:
@@ -228,12 +231,14 @@ class Numeral:
 
     def rewritten(self, value: float, width: float | None, kilo: float = 1000.0) -> str | None:
         """The digits that state `value` in this form; with a width, as few of them as stay within it, or None."""
+        if self.kilo and kilo == 1024.0 and (value / 1024.0 * 10**self.decimals) % 1:
+            return f"{value:,.0f}"
         if width is None:
             return self.written(value, kilo)
         scale = kilo if self.kilo else self.scale
         whole = self.text.strip(f"+{MINUS}k")
         trailing = len(whole) - len(whole.rstrip("0")) if not self.decimals and self.value else 0
-        magnitude = math.floor(math.log10(abs(value / scale))) if value else 0
+        magnitude = math.floor(math.log10(abs(value / scale))) if value / scale else 0
         for decimals in range(-min(trailing, max(magnitude, 0)), self.decimals + 12):
             text = self.written(value, kilo, decimals)
             if abs(_plain(text) * scale - value) <= width * abs(value):

@@ -179,7 +179,7 @@ def _number(text: str, token: _Token, position: int) -> tuple[_Token, int]:
     if word == "k" and behind.start(1) == position:
         kilo = Literal(value * 1024, TOKEN, token.text + word)
         return _Token("number", token.text + word, token.offset, kilo), behind.end()
-    next_setting = "@" in text[:position] and re.match(r"\s*=(?!=)", text[behind.end() :])
+    next_setting = "@" in text[:position] and re.match(r"\w*\s*=(?!=)", text[behind.end() :])
     if word in (*_WORDS, "within") or next_setting:
         return _Token("number", token.text, token.offset, Literal(value, None, token.text)), position
     while (unit := unit_of(word)) is None and "/" in word:
@@ -234,6 +234,10 @@ def _take_point(tokens: list[_Token], text: str) -> tuple[list[_Token], tuple[Se
     while rest:
         name = rest[0]
         equals, value = (rest[1] if len(rest) > 1 else None), (rest[2] if len(rest) > 2 else None)
+        if value is not None and value.text == "-" and len(rest) > 3 and (literal := rest[3].literal) is not None:
+            negative = replace(literal, value=-literal.value, text="-" + literal.text)
+            value = _Token("number", negative.text, value.offset, negative)
+            rest = [*rest[:2], *rest[3:]]
         if name.kind != "name":
             raise wrong(f"'{name.text}' is no part of a point", name.offset, "a point is name=value, name=value …")
         if equals is None or equals.text != "=":

@@ -129,6 +129,11 @@ class Vocabulary:
         self._passes: dict[Place, roofline.Pass] = {}
         self._spans: dict[tuple[str, bool], Span] = {}
 
+    @property
+    def passes(self) -> int:
+        """How many passes are remembered."""
+        return len(self._passes)
+
     # places
 
     def moved(self, place: Place, settings: Sequence[Setting], *, anywhere: bool = False) -> Place:
@@ -352,7 +357,7 @@ def _position(setting: Setting) -> int:
     least = 1 if setting.name == "tokens" else 0
     value = setting.value
     if isinstance(value, str) or not float(value).is_integer() or not least <= value <= MOST_TOKENS:
-        shown = f"'{value}'" if isinstance(value, str) else f"{value:,.15g}"
+        shown = f"'{value}'" if isinstance(value, str) else f"{value:,.0f}" if value.is_integer() else f"{value:,g}"
         message = f"{setting.name} must be a whole number from {least} to {MOST_TOKENS:,}, not {shown}"
         raise wrong(message, setting.offset, "write tokens=64 or context=8k")
     return int(value)
