@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of
 from markdown_it.utils import read_fixture_file
 
 from builder.errors import LessonError
@@ -15,6 +18,7 @@ from builder.numerals import ONE, compare, numerals_in, quantity
 from builder.syntax import settings
 from builder.values import Result, show
 from tests.conftest import ROOT
+from tests.strategies import ANY_FACT, WELL_FORMED
 
 PUBLISHED = json.loads((ROOT / "tests" / "goldens" / "published.json").read_text(encoding="utf-8"))["figures"]
 
@@ -114,3 +118,37 @@ def test_a_link_goes_to_the_nearest_position_and_says_so(facts: Facts) -> None:
         "context 700 isn't a position of the bench, 512 is the nearest; the bench leaves lm_head as it is"
     )
     assert evaluate(facts, "throughput @ tokens=64").off_grid is None
+
+
+def answers_or_errs(facts: Facts, text: str) -> None:
+    """A text is a fact with a finite value, or a LessonError whose column lies within it."""
+    wrong: LessonError | None = None
+    try:
+        result = evaluate(facts, text)
+    except LessonError as error:
+        wrong = error
+    if wrong:
+        assert 1 <= (wrong.column or 0) <= len(text) + 1
+        assert wrong.message
+        return
+    assert result.kind in ("value", "claim", "exempt")
+    if result.kind == "value":
+        assert math.isfinite(float(result.value or 0))
+    if result.kind == "claim" and not result.value:
+        assert result.against
+
+
+@given(ANY_FACT)
+@settings_of(max_examples=300)
+def test_no_text_makes_the_language_fail(facts: Facts, text: str) -> None:
+    """No traceback and no hang, whatever stands between the braces."""
+    answers_or_errs(facts, text)
+
+
+@given(WELL_FORMED)
+@settings_of(max_examples=100)
+def test_a_fact_has_one_outcome(facts: Facts, text: str) -> None:
+    """Asked again, and of a fresh Facts, it is the same."""
+    once = outcome(facts, text)
+    assert outcome(facts, text) == once
+    assert outcome(Facts(facts.grid), text) == once

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of
+from hypothesis import strategies as st
 from markdown_it.utils import read_fixture_file
 
 from builder.errors import LessonErrors
@@ -15,6 +18,7 @@ from builder.grid import load_grid
 from builder.places import Source
 from builder.prose import Prose, fill, load_prose, read, sources
 from tests.conftest import ROOT
+from tests.strategies import MARKDOWN
 
 CASES = Path(__file__).parent / "prose_cases"
 FRONT = "---\ntitle: The title\n---\n"
@@ -204,3 +208,35 @@ def test_the_lesson_itself_is_bound() -> None:
     """Every number of the lesson has its fact, and there are many."""
     prose = load_prose(ROOT, FACTS)
     assert prose.count("value") + prose.count("claim") >= 150
+
+
+def reads_or_errs(text: str, facts: Facts = FACTS) -> None:
+    """Any text is read without a traceback; every error and every span lies within it, at what it speaks of."""
+    source = Source("content/lesson.md", text)
+    prose = read([source], facts)
+    for error in prose.errors:
+        assert error.line is not None
+        assert error.column is not None
+        assert 1 <= error.line <= len(source.lines)
+        assert 1 <= error.column <= len(source.lines[error.line - 1]) + 1
+    for bound in prose.bound:
+        assert 0 <= bound.start < bound.end <= len(text)
+        assert text[bound.start : bound.end].startswith(("[", "\\bound{"))
+        if bound.numeral:
+            assert text[slice(*bound.numeral)] == bound.said
+            assert bound.start < bound.numeral[0] < bound.numeral[1] < bound.end
+
+
+@given(MARKDOWN)
+@settings_of(max_examples=300)
+def test_no_text_makes_the_reader_fail(text: str) -> None:
+    """Half-finished markup of every kind, in every order."""
+    reads_or_errs(FRONT + text)
+
+
+@given(st.text(max_size=100) | MARKDOWN)
+@settings_of(max_examples=100)
+def test_no_front_matter_makes_the_reader_fail(text: str) -> None:
+    """Nor does a file without any."""
+    reads_or_errs("---\n" + text)
+    reads_or_errs(text)
