@@ -296,10 +296,10 @@ _IN_WORDS = re.compile(
     )(?![\w])""",
     re.IGNORECASE | re.VERBOSE,
 )
-_WORD_START = re.compile(
-    rf"(?<![\w-])(?:{'|'.join([*_TENS, *_SMALL, *_SCALES, *_RATIOS, *_MULTIPLES, 'one', 'an?'])})(?=s?(?!\w)|fold)",
-    re.IGNORECASE,
+_STARTS = frozenset(
+    (*_TENS, *_SMALL, *_SCALES, *_RATIOS, *_MULTIPLES, *(f"{scale}s" for scale in _SCALES), "one", "a", "an")
 )
+_LETTERS = re.compile(r"(?<![\w-])[A-Za-z]+")
 
 
 def _count(text: str) -> tuple[float, float]:
@@ -377,8 +377,9 @@ def numerals_in(text: str) -> Iterator[Numeral]:
     found = [_digit_numeral(match, text) for match in _DIGITS.finditer(text)]
     ends = {behind.end() for number in found if (behind := _SCALE_BEHIND.match(text, number.end))}
     at = 0
-    for word in _WORD_START.finditer(text):  # trying the long pattern at every letter would take most of the time
-        match = _IN_WORDS.match(text, word.start()) if word.start() >= at else None
+    for word in _LETTERS.finditer(text):  # trying the long pattern at every letter would take most of the time
+        first = word[0].lower().removesuffix("fold")
+        match = _IN_WORDS.match(text, word.start()) if first in _STARTS and word.start() >= at else None
         if match:
             at = match.end()
             if at not in ends:  # the 'million' of '20 million' is part of that number

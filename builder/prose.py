@@ -225,7 +225,7 @@ class _Reader:
             description=plain_text(heads.get("description", [])),
             lead_html=renderer.blocks(blocks.lead),
             sections=rendered,
-            footnotes_html=renderer.blocks(blocks.footnotes),
+            footnotes_html=renderer.footnotes(blocks.footnotes),
             figures=tuple(Figure(*each) for each in blocks.figures),
             bound=tuple(sorted(self.bound, key=lambda each: (_order(texts, each.path), each.start))),
             errors=tuple(_unique(self.errors)),

@@ -88,6 +88,11 @@ ASSUMPTIONS: dict[str, Callable[[str | float], Any]] = {
     name: lambda value, name=name: assumptions.read(name, str(value))  # type: ignore[misc]
     for name in assumptions.NAMES
 }
+# names and columns that are the same on every GPU
+ON_EVERY_GPU = frozenset(
+    {"flops", "bytes_moved", "arithmetic_intensity", "resident_bytes", "model", *COUNTED, "phase", "weights", "kv"}
+    | {*KERNELS, *GROUPS, *MODEL, "bytes"}
+)
 # which readout of the page shows a number of the hardware
 _READOUT_OF_HARDWARE = {"ridge_point": "arithmetic_intensity", "memory_bytes": "resident_bytes"}
 
@@ -125,7 +130,7 @@ class Vocabulary:
 
     def __init__(self, grid: GridLike) -> None:
         self.grid = grid
-        self._rows: dict[Place, dict[str, Kernel]] = {}
+        self._rows: dict[tuple[Any, ...], dict[str, Kernel]] = {}
         self._passes: dict[Place, roofline.Pass] = {}
         self._spans: dict[tuple[str, bool], Span] = {}
 
@@ -205,12 +210,12 @@ class Vocabulary:
 
     def rows(self, place: Place) -> dict[str, Kernel]:
         """The rows of the pass at a place, which are the same on every GPU; remembered. Raises LessonError."""
-        anywhere = place.but("gpu", "")
-        found = self._rows.get(anywhere)
+        key = _but_gpu(place)
+        found = self._rows.get(key)
         if found is None:
             self.check_decode(place)
             rows = forward_pass(self.grid.model, place.point, place.assumed)
-            found = self._rows[anywhere] = {row.name: row for row in rows}
+            found = self._rows[key] = {row.name: row for row in rows}
         return found
 
     def cost(self, place: Place) -> roofline.Pass:
@@ -224,7 +229,7 @@ class Vocabulary:
     def forget(self, place: Place) -> None:
         """Drop a pass that nobody will ask for again."""
         self._passes.pop(place, None)
-        self._rows.pop(place.but("gpu", ""), None)
+        self._rows.pop(_but_gpu(place), None)
 
     # names
 
@@ -346,6 +351,10 @@ class Vocabulary:
         if name in SYMBOLS:
             return SYMBOLS[name]
         return tuple(map(str, self.grid.axes[name])) if name in AXES and name not in COUNTED else ()
+
+
+def _but_gpu(place: Place) -> tuple[Any, ...]:
+    return place.phase, place.tokens, place.context, place.weights, place.kv, place.attention, place.assumptions
 
 
 def _apart(one: int, other: int) -> tuple[float, int]:

@@ -139,7 +139,9 @@ def test_a_lesson_may_be_split_into_files(tmp_path: Path) -> None:
     """lesson.md, then sections/ in the order of their names: one numbering, errors in the right file, all at once."""
     sections = tmp_path / "content" / "sections"
     sections.mkdir(parents=True)
-    (tmp_path / "content" / "lesson.md").write_text(FRONT + "Lead.\n\n## One\n\nSee [](#last).\n", encoding="utf-8")
+    (tmp_path / "content" / "lesson.md").write_text(
+        FRONT + "Lead.[^a]\n\n[^a]: In lesson.\n\n## One\n\nSee [](#last).\n", encoding="utf-8"
+    )
     (sections / "20-b.md").write_text("## Last\n\nAt 64.[^a]\n\n[^a]: In b.\n", encoding="utf-8")
     (sections / "10-a.md").write_text("Still the first.\n\n## Second\n\nAt 32.\n", encoding="utf-8")
     with pytest.raises(LessonErrors) as caught:
@@ -152,6 +154,9 @@ def test_a_lesson_may_be_split_into_files(tmp_path: Path) -> None:
     assert [(s.number, s.id) for s in prose.sections] == [(1, "one"), (2, "second"), (3, "last")]
     assert '<a href="#last">3</a>' in prose.sections[0].html
     assert "Still the first." in prose.sections[0].html
+    assert re.findall(r'<li id="(\w+)"', prose.footnotes_html) == ["fn1", "fn2"]
+    assert 'href="#fn2"' in prose.sections[2].html
+    assert prose.footnotes_html.count("<ol>") == 1
 
 
 def test_a_missing_text_and_one_that_is_not_utf8_are_said(tmp_path: Path) -> None:
