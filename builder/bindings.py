@@ -25,10 +25,11 @@ class Bound:
     """A bound span, checked.
 
     path, line, column: where its [ stands; start, end: offsets of the whole span in the file; numeral: offsets of the
-    digits that a fix may change (None: nothing to change). text: as a reader sees it. kind: value, claim or exempt.
-    status: ok, stale (written: the digits it should have), false (of a claim) or broken (there is no value). value: SI;
-    shown: the same with its unit. point: of the link, on the grid; exact: the one that was computed; off_grid: how they
-    differ, in words. sentence: around the span, as a reader sees it.
+    digits that a fix may change (None: there are none, or they are words); said: what they say. text: as a reader sees
+    it. kind: value, claim or exempt. status: ok, stale (written: the digits it should have; restated: the text with
+    them), false (of a claim) or broken (there is no value). value: SI; shown: the same with its unit. point: of the
+    link, on the grid; exact: the one that was computed; off_grid: how they differ, in words. sentence: around the span,
+    as a reader sees it.
     """
 
     path: str
@@ -46,6 +47,8 @@ class Bound:
     exact: Point | None = None
     off_grid: str | None = None
     written: str | None = None
+    restated: str | None = None
+    said: str | None = None
     numeral: tuple[int, int] | None = None
     sentence: str = ""
 
@@ -81,27 +84,14 @@ class Checker:
     def check(self, span: Span, spans: Sequence[Span]) -> Checked:
         """The outcome of a span. spans: all of the source, so that the sentence around it reads well."""
         inline = span.inline
-        line, column = inline.source.place(inline.offset(span.start))
         text, indices = inline.visible(span.text_start, span.text_end)
-        source = " ".join(span.fact.split())
-        start, end = inline.offset(span.start), inline.end_offset(span.end)
-        sentence = self._sentence(span, spans)
-        bound = Bound(inline.source.path, line, column, start, end, text, source, "value", sentence=sentence)
         try:
             fact = self.facts.parse(span.fact)
             result = self.facts.evaluate(fact, self.start)
         except LessonError as error:
             found = inline.wrong(error.message, span.fact_start + (error.column or 1) - 1, error.hint)
-            return Checked(replace(bound, status="broken"), None, (found,))
-        bound = replace(
-            bound,
-            kind=result.kind,
-            value=result.value,
-            shown=_shown(result),
-            point=result.point,
-            exact=result.exact,
-            off_grid=result.off_grid,
-        )
+            return Checked(self._bound(span, spans, text, None), None, (found,))
+        bound = self._bound(span, spans, text, result)
         if result.kind == "exempt":
             return Checked(bound, result, ())
         numerals = list(numerals_in(lint.without_names(text, self.names)))
@@ -109,25 +99,43 @@ class Checker:
             return self._claim(span, bound, result, fact, numerals, (text, indices))
         return self._value(span, bound, result, fact, numerals, (text, indices))
 
+    def _bound(self, span: Span, spans: Sequence[Span], text: str, result: Result | None) -> Bound:
+        """What is known of a span before its text is held against its fact."""
+        inline = span.inline
+        start = inline.offset(span.start)
+        line, column = inline.source.place(start)
+        return Bound(
+            path=inline.source.path,
+            line=line,
+            column=column,
+            start=start,
+            end=inline.end_offset(span.end),
+            text=re.sub(r"[ \n]+", " ", text).strip(),
+            fact=" ".join(span.fact.split()),
+            kind=result.kind if result else "value",
+            status="ok" if result else "broken",
+            value=result.value if result else None,
+            shown=_shown(result) if result else "",
+            point=result.point if result else None,
+            exact=result.exact if result else None,
+            off_grid=result.off_grid if result else None,
+            sentence=self._sentence(span, spans),
+        )
+
     def _value(
         self, span: Span, bound: Bound, result: Result, fact: Fact, numerals: list[Numeral], at: tuple[str, list[int]]
     ) -> Checked:
         text, indices = at
-        inline, broken = span.inline, replace(bound, status="broken")
-        if not numerals:
-            hint = f"the fact is {_shown(result)}; a claim compares"
-            return Checked(broken, result, (inline.wrong("the bound text holds no number", span.text_start, hint),))
-        if len(numerals) > 1:
-            shown = " and ".join(f"'{each.text}'" for each in numerals[:3])
-            message = f"the bound text holds {len(numerals)} numbers, {shown}"
-            at_second = indices[numerals[1].start]
-            return Checked(broken, result, (inline.wrong(message, at_second, "bind each of them apart"),))
+        inline = span.inline
+        problem = _no_single_number(numerals, indices, result)
+        if problem:
+            message, index, hint = problem
+            error = inline.wrong(message, span.text_start if index is None else index, hint)
+            return Checked(replace(bound, status="broken"), result, (error,))
         numeral = numerals[0]
         first, last = indices[numeral.start], indices[numeral.end - 1]
-        if last - first != numeral.end - 1 - numeral.start and not numeral.in_words:
-            message = f"'{numeral.text}' is broken up by markup"
-            return Checked(broken, result, (inline.wrong(message, first, "put the marks around the whole number"),))
-        bound = replace(bound, numeral=(inline.offset(first), inline.end_offset(last + 1)))
+        if not numeral.in_words:  # words are the author's to rewrite
+            bound = replace(bound, said=numeral.text, numeral=(inline.offset(first), inline.end_offset(last + 1)))
         assert result.value is not None
         said = quantity(text, numeral)
         dimension = result.dimension or ONE
@@ -137,13 +145,16 @@ class Checker:
         if compared.problem:
             error = inline.wrong(compared.problem, span.text_start, compared.hint)
             return Checked(replace(bound, status="broken"), result, (error,))
-        stale = replace(bound, status="stale", written=compared.written)
+        restated = text[: numeral.start] + compared.written + text[numeral.end :] if compared.written else None
+        stale = replace(bound, status="stale", written=compared.written, restated=restated)
         return Checked(stale, result, (self._stale(span, stale, numeral, result, fact),))
 
     def _stale(self, span: Span, bound: Bound, numeral: Numeral, result: Result, fact: Fact) -> LessonError:
         now = f"{bound.fact} is {_shown(result)}"
         if numeral.in_words and bound.written is None:
             message, hint = f"'{bound.text}' is stale: {now}", "words aren't rewritten by --fix: yours to reword"
+        elif bound.written is None:
+            message, hint = f"'{bound.text}' is stale: {now}", "choose another unit for it"
         elif numeral.in_words:
             message, hint = f"{numeral.text} → {bound.written}: {now}", "words aren't rewritten by --fix"
         else:
@@ -196,6 +207,23 @@ class _Sentences:
         """The sentence in which a span begins."""
         at = next((k for k, index in enumerate(self.indices) if index >= span.text_start), 0)
         return [text for low, text in self.parts if low <= at][-1] if self.parts else ""
+
+
+def _no_single_number(
+    numerals: Sequence[Numeral], indices: Sequence[int], result: Result
+) -> tuple[str, int | None, str] | None:
+    """(message, index in the content, hint) where a bound text doesn't hold one unbroken number."""
+    if not numerals:
+        return "the bound text holds no number", None, f"the fact is {_shown(result)}; a claim compares"
+    if len(numerals) > 1:
+        shown = " and ".join(f"'{each.text}'" for each in numerals[:3])
+        at_second = indices[numerals[1].start]
+        return f"the bound text holds {len(numerals)} numbers, {shown}", at_second, "bind each of them apart"
+    numeral = numerals[0]
+    first, last = indices[numeral.start], indices[numeral.end - 1]
+    if last - first != numeral.end - 1 - numeral.start and not numeral.in_words:
+        return f"'{numeral.text}' is broken up by markup", first, "put the marks around the whole number"
+    return None
 
 
 def _stated(fact: Fact) -> Iterator[float]:

@@ -16,7 +16,7 @@ import numpy as np
 from builder.numerals import TOKEN
 from builder.syntax import Fact, wrong
 from builder.values import AXES, COUNTED, Array, Place, Span, Value, show_value
-from builder.vocabulary import Vocabulary
+from builder.vocabulary import ON_EVERY_GPU, Vocabulary
 
 OVER_THE_GRID = ("everywhere", "nowhere", "rising", "falling")
 SAME = 1e-9  # relative: closer than this, two numbers are equal
@@ -117,18 +117,20 @@ class Sweep:
 
     def _holds(self, node: ast.Call, name: str, body: ast.expr, along: str | None, place: Place) -> bool:
         points, ends = 0, _Ends()
-        for corner in self._corners(place):
+        for corner, gpus in self._corners(place, body):
             if along:
                 truth, count = self._steps(node, body, corner, along, name)
             else:
                 truth = self._truth(body, corner)
                 truth = truth if name == "everywhere" else np.logical_not(truth)
                 truth, count = np.broadcast_to(truth, corner.shape), corner.shape[0] * corner.shape[1]
-            points += count
-            ends.add(corner)
+            points += count * len(gpus)
+            ends.add(corner, gpus)
             if not truth.all():
                 row, column = np.unravel_index(int(np.argmin(truth)), truth.shape)
-                self.contradictions.append(self._contradiction(body, corner, along, int(row), int(column)))
+                self.contradictions.append(
+                    self._contradiction(body, corner, along, int(row), int(column), name == "rising")
+                )
                 return False
         if points == 0:
             given = " ".join(f"{axis}={getattr(place, axis)}" for axis in AXES if axis not in self.free)
@@ -138,19 +140,32 @@ class Sweep:
         self.ranges.append(f"{points:,} points of the grid: {ends.words(self.free)}")
         return True
 
-    def _corners(self, place: Place) -> Iterator[Place]:
-        """What the point leaves free: a place for each choice of the named axes, its counted axes as Spans."""
-        axes = self.vocabulary.grid.axes
-        named = [axis for axis in AXES if axis not in COUNTED]
-        choices = [axes[axis] if axis in self.free else (getattr(place, axis),) for axis in named]
+    def _corners(self, place: Place, body: ast.expr) -> Iterator[tuple[Place, tuple[str, ...]]]:
+        """What the point leaves free: a place for each choice of the named axes, its counted axes as Spans.
+
+        With each the GPUs that it stands for: all of them at once where the body is the same on every GPU.
+        """
+        grid = self.vocabulary.grid
+        named = [axis for axis in AXES if axis not in (*COUNTED, "gpu")]
+        choices = [grid.axes[axis] if axis in self.free else (getattr(place, axis),) for axis in named]
+        together = self._same_on_every_gpu(body)
         for chosen in itertools.product(*choices):
-            corner = replace(place, **dict(zip(named, chosen, strict=True)))
-            spans: dict[str, Any] = {
-                axis: self.vocabulary.span(axis, corner.phase) for axis in COUNTED if axis in self.free
-            }
-            corner = replace(corner, **spans)
-            if 0 not in corner.shape and not (corner.phase == "decode" and corner.least_context < 1):
-                yield corner
+            axes: dict[str, Any] = dict(zip(named, chosen, strict=True))
+            spans: dict[str, Any] = {a: self.vocabulary.span(a, axes["phase"]) for a in COUNTED if a in self.free}
+            corner = replace(place, **axes, **spans)
+            gpus = tuple(grid.axes["gpu"]) if "gpu" in self.free else (place.gpu,)
+            if corner.weights == "w8a8":
+                gpus = tuple(gpu for gpu in gpus if grid.gpus[gpu].peak_flops_fp8 is not None)
+            if 0 in corner.shape or (corner.phase == "decode" and corner.least_context < 1):
+                continue
+            for group in (gpus,) if together and gpus else ((gpu,) for gpu in gpus):
+                yield corner.but("gpu", group[0]), group
+
+    def _same_on_every_gpu(self, body: ast.expr) -> bool:
+        """Whether a condition names nothing that differs between GPUs."""
+        names = {node.id for node in ast.walk(body) if isinstance(node, ast.Name)} - set(self.fact.literals)
+        names |= {node.attr for node in ast.walk(body) if isinstance(node, ast.Attribute)}
+        return names <= ON_EVERY_GPU
 
     def _steps(self, node: ast.Call, body: ast.expr, corner: Place, along: str, name: str) -> tuple[Array, int]:
         """(whether each step along the axis goes the right way, number of points)."""
@@ -163,14 +178,17 @@ class Sweep:
             return np.ones((1, 1), dtype=bool), 0
         return compare(">" if name == "rising" else "<", after, before), full.size
 
-    def _contradiction(self, body: ast.expr, corner: Place, along: str | None, row: int, column: int) -> str:
+    def _contradiction(
+        self, body: ast.expr, corner: Place, along: str | None, row: int, column: int, rising: bool
+    ) -> str:
         """A point that contradicts, with the values there."""
         spot = corner.spot(row, column)
         if along is None:
             return f"not at {spot.words()}, where {self.sides(body, spot)}"
         after = corner.spot(row + 1, column) if along == "tokens" else corner.spot(row, column + 1)
         shown = [f"{show_value(self.evaluate(body, p))} at {along}={getattr(p, along)}" for p in (spot, after)]
-        return f"{self.fact.text_of(body)} is {shown[0]} and {shown[1]} with {spot.words((along,))}"
+        name, verb = self.fact.text_of(body), "rise" if rising else "fall"
+        return f"{name} doesn't {verb} from {shown[0]} to {shown[1]} with {spot.words((along,))}"
 
     def sides(self, node: ast.expr, place: Place) -> str:
         """The values that a condition compares at a place, in words: 'throughput is 1,840 tokens/s, …'."""
@@ -206,11 +224,14 @@ class _Ends:
     def __init__(self) -> None:
         self.found: dict[str, list[Any]] = {axis: [] for axis in AXES}
 
-    def add(self, corner: Place) -> None:
+    def add(self, corner: Place, gpus: tuple[str, ...]) -> None:
         """Note where a corner begins and ends."""
         for axis, values in self.found.items():
             value = getattr(corner, axis)
-            new = value.values.reshape(-1)[[0, -1]].tolist() if isinstance(value, Span) else [value]
+            if isinstance(value, Span):
+                new: list[Any] = [int(value.values.flat[0]), int(value.values.flat[-1])]
+            else:
+                new = list(gpus) if axis == "gpu" else [value]
             values.extend(each for each in new if each not in values)
 
     def words(self, free: tuple[str, ...]) -> str:

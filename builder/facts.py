@@ -39,6 +39,7 @@ class Facts:
         self.grid = grid
         self.vocabulary = Vocabulary(grid)
         self._parsed: dict[str, Fact] = {}
+        self._results: dict[tuple[str, Place], Result] = {}
 
     def parse(self, text: str) -> Fact:
         """The fact that a text states, remembered. Raises LessonError where it states none."""
@@ -52,37 +53,43 @@ class Facts:
         return self.vocabulary.moved(Place(*(getattr(point, axis) for axis in AXES)), settings)
 
     def evaluate(self, fact: Fact, start: Place | None = None) -> Result:
-        """The outcome of a fact, `start` being the place it starts from (the grid's default if None).
+        """The outcome of a fact, `start` being the place it starts from (the grid's default if None); remembered.
 
         Raises LessonError where it has none: an unknown name, a point off its axis, a division by zero, a text where
         a number is needed, units that don't go together, a claim over no point.
         """
         if fact.tree is None:
             return Result("exempt")
-        base = self.vocabulary.moved(start or self.start(), fact.point)
+        start = start or self.start()
+        if (fact.source, start) not in self._results:
+            self._results[fact.source, start] = self._evaluated(fact, fact.tree, start)
+        return self._results[fact.source, start]
+
+    def _evaluated(self, fact: Fact, tree: ast.expr, start: Place) -> Result:
+        sweeps = any(name in fact.source for name in claims.OVER_THE_GRID)
+        base = self.vocabulary.moved(start, fact.point, anywhere=sweeps)
         evaluation = _Evaluation(fact, self.vocabulary)
-        value = evaluation.value(fact.tree, base)
+        value = evaluation.value(tree, base)
         if not evaluation.notes.names:
             hint = "a number that isn't computed is exempt: {exempt: year of the paper}"
             raise wrong("this fact names nothing that could change", 0, hint)
         if value.kind == "symbol":
-            hint = f'compare it: {fact.text_of(fact.tree)} == "{value.data}"'
+            hint = f'compare it: {fact.text_of(tree)} == "{value.data}"'
             raise wrong(f"this fact is a text ('{value.data}'), not a number", 0, hint)
-        result = self._aimed(evaluation, base)
+        aim = self._aim(evaluation, base)
         if value.kind == "number":
-            number = float(value.data)
             dimension = value.dimension if value.dimension is not None else ONE
-            return replace(result, kind="value", value=number, dimension=dimension, position=value.position)
+            return Result("value", float(value.data), dimension, value.position, **aim)
         if fact.width is not None:
             raise wrong("a claim is true or false: within belongs to numbers", 0, "leave the width out")
         proof, against = evaluation.proof(bool(value.data), base)
-        return replace(result, kind="claim", value=bool(value.data), proof=proof, against=against)
+        return Result("claim", bool(value.data), proof=proof, against=against, **aim)
 
-    def _aimed(self, evaluation: _Evaluation, base: Place) -> Result:
-        """A Result with the point that the page's link goes to, and what the fact is about."""
+    def _aim(self, evaluation: _Evaluation, base: Place) -> dict[str, Any]:
+        """The fields of a Result that say where the page's link goes to, and what the fact is about."""
         seen = evaluation.notes.seen
         if not seen:
-            return Result("value")
+            return {}
         place, subject = evaluation.aim or seen[0]
         if place.shape != (1, 1) or not (isinstance(place.tokens, int) and isinstance(place.context, int)):
             place = base
@@ -92,8 +99,10 @@ class Facts:
             for axis in ("tokens", "context")
             if getattr(exact, axis) != getattr(near, axis)
         ]
+        if exact.weights != near.weights:
+            off.append(f"the bench has no {exact.weights}, {near.weights} is the nearest")
         off += [f"the bench leaves {name} as it is" for name, _ in place.assumptions]
-        return Result("value", point=near, exact=exact, off_grid="; ".join(off) or None, subject=subject)
+        return {"point": near, "exact": exact, "off_grid": "; ".join(off) or None, "subject": subject}
 
 
 class _Evaluation:
@@ -183,6 +192,8 @@ class _Evaluation:
         return Value(data, "number", dimension, position)
 
     def _zero(self, node: ast.expr, place: Place) -> LessonError:
+        if isinstance(node, ast.Name) and node.id in self.fact.literals:
+            return self._wrong("division by zero", node)
         where = f" at {place.words()}" if place.shape == (1, 1) else " somewhere on the grid"
         return self._wrong(f"division by zero: {self.fact.text_of(node)} is 0{where}", node)
 
@@ -196,11 +207,16 @@ class _Evaluation:
         if right.dimension is None:
             if left.dimension not in PLAIN:
                 hint = "write its unit: 16e9 byte, 5 ms, 3 TB/s"
-                raise self._wrong(f"a bare number stands beside {left.dimension.name}", node, hint)
+                raise self._wrong(f"a number without a unit stands beside {left.dimension.name}", node, hint)
             return left, replace(right, dimension=left.dimension)
         if left.dimension.hard != right.dimension.hard:
-            message = f"{left.dimension.name} and {right.dimension.name} can't be compared, added or subtracted"
-            raise self._wrong(message, node)
+            what = "added to" if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) else "compared with"
+            what = "taken from" if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else what
+            one, other = (right, left) if what != "compared with" else (left, right)
+            assert one.dimension is not None
+            assert other.dimension is not None
+            hint = f"{self.fact.text_of(node)[:60]} mixes the two"
+            raise self._wrong(f"{one.dimension.name} can't be {what} {other.dimension.name}", node, hint)
         return left, right
 
     def _comparison(self, node: ast.Compare, place: Place) -> Value:

@@ -70,10 +70,9 @@ def _names(catalogue: tuple[str, ...]) -> re.Pattern[str] | None:
 def without_names(text: str, catalogue: Iterable[str] = ()) -> str:
     """The text, the same length, with everything blotted out that holds digits but is no number."""
 
-    names = _names(tuple(catalogue))
-    patterns = (names, _REFERENCES, _WITH_DIGITS) if _HAS_DIGIT.search(text) else (_REFERENCES,)
-    for pattern in patterns:
-        text = pattern.sub(lambda match: "\x00" * len(match[0]), text) if pattern else text
+    for pattern in (_REFERENCES, _names(tuple(catalogue)), _WITH_DIGITS):
+        if pattern and (pattern is _REFERENCES or _HAS_DIGIT.search(text)):
+            text = pattern.sub(lambda match: "\x00" * len(match[0]), text)
     return text
 
 

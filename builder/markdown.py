@@ -352,5 +352,11 @@ def parse(md: MarkdownIt, source: Source, skip_lines: int = 0) -> Parsed:
     """The tokens of a source; its first lines (front matter) are left out, but counted."""
     parsed = Parsed(source)
     body = "\n".join(["" for _ in source.lines[:skip_lines]] + source.lines[skip_lines:])
-    parsed.tokens = md.parse(body, {"parsed": parsed})
+    env: dict[str, Any] = {"parsed": parsed}
+    parsed.tokens = md.parse(body, env)
+    for label, number in env.get("footnotes", {}).get("refs", {}).items():
+        if number < 0:
+            where = source.text.find(f"[^{label[1:]}]:")
+            hint = f"write [^{label[1:]}] where it belongs, or take it out"
+            parsed.errors.append(source.wrong("nothing refers to this footnote", max(where, 0), hint))
     return parsed

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from builder.errors import did_you_mean
+
 _SYMBOLS = {
     "times": "×", "cdot": "·", "div": "÷", "pm": "±", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠",
     "approx": "≈", "equiv": "≡", "ll": "≪", "gg": "≫", "to": "→", "sum": "∑", "prod": "∏", "mid": "|", "ldots": "…",
@@ -24,6 +26,7 @@ _LETTERS = {
 _FUNCTIONS = ("min", "max", "log", "exp", "ln", "lim")
 _SPACES = {",": "0.17em", ":": "0.22em", ";": "0.28em", " ": "0.25em", "quad": "1em", "qquad": "2em", "!": "0em"}
 _WORDS = ("text", "mathrm", "operatorname", "mathbf", "mathit")
+_COMMANDS = ("frac", "sqrt", "left", *_WORDS, "bound", "times", "min", *_SYMBOLS, *_LETTERS, *_FUNCTIONS)
 _FENCES = "()[]|⌊⌋⌈⌉"
 
 _TOKEN = re.compile(r"\\(?:[A-Za-z]+|.)|\d+(?:,\d{3})*(?:\.\d+)?|\s+|.", re.DOTALL)
@@ -57,7 +60,6 @@ def macros(tex: str) -> Iterator[Macro]:
         text_end = _closing(tex, found.end() - 1)
         if tex[text_end + 1 : text_end + 2] != "{":
             raise MathsError("\\bound needs two pairs of braces", found.start(), r"write \bound{4.8}{fact}")
-        fact_end = tex.find("}", text_end)
         fact_end = tex.find("}", text_end + 1)
         if fact_end < 0:
             raise MathsError("the brace of this fact isn't closed", text_end + 1, "add the }")
@@ -203,7 +205,9 @@ class _Setter:
             inner = self.row("\\right")
             self._take()
             return f"<mrow><mo>{opening}</mo>{inner}<mo>{self._fence()}</mo></mrow>"
-        raise MathsError(f"the command \\{name} isn't known here", start, "maths.py lists what is")
+        known = "known: " + " ".join(f"\\{each}" for each in _COMMANDS[:8]) + " …"
+        hint = (did_you_mean(name, _COMMANDS, 0.75) if len(name) > 1 else None) or known
+        raise MathsError(f"the command \\{name} isn't known here", start, hint)
 
     def _fence(self) -> str:
         start = self.position

@@ -68,6 +68,7 @@ _DIMENSION_NAMES = {
     SECOND: "seconds",
     TOKEN: "tokens",
     TOKENS_PER_SECOND: "tokens per second",
+    PER_SECOND: "times per second",
     FLOP_PER_BYTE: "FLOPs per byte",
     FLOP_PER_SECOND: "FLOPs per second",
     BYTE_PER_SECOND: "bytes per second",
@@ -205,6 +206,8 @@ class Numeral:
             return False
         if self.in_words:
             return abs(value - self.value) <= self.tolerance * (1 + 1e-9)
+        if self.kilo and kilo == 1024.0:  # a position is a whole number: 8k is 8,192 and nothing near it
+            return self.amount(kilo) == value
         return self.written(value, kilo) == self.text
 
     def amount(self, kilo: float = 1000.0) -> float:
@@ -226,19 +229,21 @@ class Numeral:
         head = f"{sign}{digits}"
         return head + self.text[len(self.text.rstrip("k")) :] if self.kilo else head
 
-    def rewritten(self, value: float, width: float | None, kilo: float = 1000.0) -> str:
-        """The digits that state `value` in this form; with a width, as few of them as stay within it."""
+    def rewritten(self, value: float, width: float | None, kilo: float = 1000.0) -> str | None:
+        """The digits that state `value` in this form; with a width, as few of them as stay within it, or None."""
+        if self.kilo and kilo == 1024.0 and (value / 1024.0 * 10**self.decimals) % 1:
+            return f"{value:,.0f}"
         if width is None:
             return self.written(value, kilo)
         scale = kilo if self.kilo else self.scale
         whole = self.text.strip(f"+{MINUS}k")
         trailing = len(whole) - len(whole.rstrip("0")) if not self.decimals and self.value else 0
-        magnitude = math.floor(math.log10(abs(value / scale))) if value else 0
+        magnitude = math.floor(math.log10(abs(value / scale))) if value / scale else 0
         for decimals in range(-min(trailing, max(magnitude, 0)), self.decimals + 12):
             text = self.written(value, kilo, decimals)
             if abs(_plain(text) * scale - value) <= width * abs(value):
                 return text
-        return self.written(value, kilo)
+        return None
 
 
 def _plain(text: str) -> float:
@@ -291,10 +296,10 @@ _IN_WORDS = re.compile(
     )(?![\w])""",
     re.IGNORECASE | re.VERBOSE,
 )
-_WORD_START = re.compile(
-    rf"(?<![\w-])(?:{'|'.join([*_TENS, *_SMALL, *_SCALES, *_RATIOS, *_MULTIPLES, 'one', 'an?'])})(?=s?(?!\w)|fold)",
-    re.IGNORECASE,
+_STARTS = frozenset(
+    (*_TENS, *_SMALL, *_SCALES, *_RATIOS, *_MULTIPLES, *(f"{scale}s" for scale in _SCALES), "one", "a", "an")
 )
+_LETTERS = re.compile(r"(?<![\w-])[A-Za-z]+")
 
 
 def _count(text: str) -> tuple[float, float]:
@@ -372,8 +377,9 @@ def numerals_in(text: str) -> Iterator[Numeral]:
     found = [_digit_numeral(match, text) for match in _DIGITS.finditer(text)]
     ends = {behind.end() for number in found if (behind := _SCALE_BEHIND.match(text, number.end))}
     at = 0
-    for word in _WORD_START.finditer(text):  # trying the long pattern at every letter would take most of the time
-        match = _IN_WORDS.match(text, word.start()) if word.start() >= at else None
+    for word in _LETTERS.finditer(text):  # trying the long pattern at every letter would take most of the time
+        first = word[0].lower().removesuffix("fold")
+        match = _IN_WORDS.match(text, word.start()) if first in _STARTS and word.start() >= at else None
         if match:
             at = match.end()
             if at not in ends:  # the 'million' of '20 million' is part of that number

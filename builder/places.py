@@ -35,7 +35,8 @@ class Source:
         ends = list(_LINE_END.finditer(text))
         self.starts = [0, *(end.end() for end in ends)]
         stops = [*(end.start() for end in ends), len(text)]
-        self.lines = [text[start:stop] for start, stop in zip(self.starts, stops, strict=True)]
+        clean = text.replace("\x00", "\ufffd")  # as CommonMark has it
+        self.lines = [clean[start:stop] for start, stop in zip(self.starts, stops, strict=True)]
 
     def place(self, offset: int) -> tuple[int, int]:
         """(line, column) of an offset, from 1."""

@@ -140,7 +140,7 @@ class _Front:
 def front_matter(source: Source, errors: list[LessonError]) -> _Front:
     """The `key: value` lines between two lines of --- at the start of a source; values run on in indented lines."""
     front = _Front()
-    if not source.lines or source.lines[0].strip() != "---":
+    if source.lines[0].removeprefix("\ufeff").strip() != "---":
         errors.append(source.wrong("the front matter is missing", 0, "begin with ---, title: …, ---"))
         return front
     end = next((k for k, line in enumerate(source.lines[1:], 1) if line.strip() == "---"), None)
@@ -225,7 +225,7 @@ class _Reader:
             description=plain_text(heads.get("description", [])),
             lead_html=renderer.blocks(blocks.lead),
             sections=rendered,
-            footnotes_html=renderer.blocks(blocks.footnotes),
+            footnotes_html=renderer.footnotes(blocks.footnotes),
             figures=tuple(Figure(*each) for each in blocks.figures),
             bound=tuple(sorted(self.bound, key=lambda each: (_order(texts, each.path), each.start))),
             errors=tuple(_unique(self.errors)),
@@ -303,8 +303,12 @@ def _order(texts: Sequence[Source], path: str) -> int:
 
 
 def _unique(errors: Sequence[LessonError]) -> list[LessonError]:
-    """Each mistake once, in the order of their places."""
+    """Each mistake once, in the order of their places; and each hint once, since it helps with all that follow."""
     seen: dict[tuple[str, str], LessonError] = {}
-    for error in errors:
-        seen.setdefault((error.place, error.message), error)
-    return sorted(seen.values(), key=lambda error: (error.path or "", error.line or 0, error.column or 0))
+    hints: set[str] = set()
+    for error in sorted(errors, key=lambda each: (each.path or "", each.line or 0, each.column or 0)):
+        if (error.place, error.message) not in seen:
+            seen[error.place, error.message] = error
+            error.hint = None if error.hint in hints else error.hint
+            hints |= {error.hint} if error.hint else set()
+    return list(seen.values())

@@ -73,6 +73,7 @@ class Blocks:
         """The parts of the lesson, in order."""
         parts: list[Part] = []
         for each in parsed:
+            _renumber_footnotes(each.tokens, sum(1 for token in self.footnotes if token.type == "footnote_open"))
             here = parts[-1].tokens if parts else self.lead
             tokens = self._directives(each)
             position = 0
@@ -80,7 +81,7 @@ class Blocks:
                 token = tokens[position]
                 if token.type == "footnote_block_open":
                     end = next(k for k, t in enumerate(tokens) if t.type == "footnote_block_close")
-                    self.footnotes += tokens[position : end + 1]
+                    self.footnotes += tokens[position + 1 : end]
                     position = end + 1
                 elif token.type == "heading_open" and token.level == 0:
                     part = self._heading(each, token, tokens[position + 1], len(parts) + 1)
@@ -229,6 +230,14 @@ class Blocks:
         return out, right
 
 
+def _renumber_footnotes(tokens: Sequence[Token], before: int) -> None:
+    """Let the footnotes of a file go on counting where those of the files before it end."""
+    for token in tokens:
+        if token.type.startswith("footnote_") and "id" in token.meta:
+            token.meta["id"] += before
+        _renumber_footnotes(token.children or (), before)
+
+
 def _outside_spans(children: Sequence[Token]) -> str:
     """The text of a heading without its bound numbers, so that its address outlives them."""
     depth, kept = 0, []
@@ -291,7 +300,6 @@ class Renderer:
             "th_open": self._cell,
             "td_open": self._cell,
             "link_open": self._link_open,
-            "footnote_block_open": lambda *_: '<section class="footnotes">\n<ol>\n',
             "table_open": lambda *_: '<div class="table"><table>\n',
             "table_close": lambda *_: "</table></div>\n",
         }
@@ -306,6 +314,10 @@ class Renderer:
     def blocks(self, tokens: Sequence[Token]) -> str:
         """HTML of block tokens."""
         return self.html.render(tokens, self.md.options, {})
+
+    def footnotes(self, tokens: Sequence[Token]) -> str:
+        """HTML of all footnotes, one list; empty where there are none."""
+        return f'<section class="footnotes">\n<ol>\n{self.blocks(tokens)}</ol>\n</section>\n' if tokens else ""
 
     def _raw(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return tokens[index].content

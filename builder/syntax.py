@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from builder.errors import LessonError, did_you_mean
@@ -42,18 +42,8 @@ _TOKEN = re.compile(
 )
 _UNIT = re.compile(r"[ \t\n\u00a0]*([A-Za-zµμ]+(?:/[A-Za-z]+)*|%)")
 _INSTEAD = {
-    "×": "*",
-    "·": "*",
-    "÷": "/",
-    "−": "-",
-    "–": "-",
-    "≥": ">=",
-    "≤": "<=",
-    "≠": "!=",
-    "^": "**",
-    ":": "=",
-    "&": "and",
-}
+    "×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "≥": ">=", "≤": "<=", "≠": "!=", "^": "**", "&": "and",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -141,11 +131,11 @@ def parse(source: str) -> Fact:
 
 def settings(text: str) -> tuple[Setting, ...]:
     """The settings of a point on its own: 'tokens=1 context=8k'. Raises LessonError."""
-    tokens = _tokens("@ " + text)
     try:
-        return _take_point(tokens, text)[1]
+        found = _take_point(_tokens("@ " + text), text)[1]
     except LessonError as error:
         raise wrong(error.message, max((error.column or 1) - 3, 0), error.hint) from None
+    return tuple(replace(each, offset=each.offset - 2, name_offset=each.name_offset - 2) for each in found)
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -189,7 +179,7 @@ def _number(text: str, token: _Token, position: int) -> tuple[_Token, int]:
     if word == "k" and behind.start(1) == position:
         kilo = Literal(value * 1024, TOKEN, token.text + word)
         return _Token("number", token.text + word, token.offset, kilo), behind.end()
-    next_setting = "@" in text[:position] and re.match(r"\s*=(?!=)", text[behind.end() :])
+    next_setting = "@" in text[:position] and re.match(r"\w*\s*=(?!=)", text[behind.end() :])
     if word in (*_WORDS, "within") or next_setting:
         return _Token("number", token.text, token.offset, Literal(value, None, token.text)), position
     while (unit := unit_of(word)) is None and "/" in word:
@@ -244,6 +234,10 @@ def _take_point(tokens: list[_Token], text: str) -> tuple[list[_Token], tuple[Se
     while rest:
         name = rest[0]
         equals, value = (rest[1] if len(rest) > 1 else None), (rest[2] if len(rest) > 2 else None)
+        if value is not None and value.text == "-" and len(rest) > 3 and (literal := rest[3].literal) is not None:
+            negative = replace(literal, value=-literal.value, text="-" + literal.text)
+            value = _Token("number", negative.text, value.offset, negative)
+            rest = [*rest[:2], *rest[3:]]
         if name.kind != "name":
             raise wrong(f"'{name.text}' is no part of a point", name.offset, "a point is name=value, name=value …")
         if equals is None or equals.text != "=":
@@ -285,7 +279,7 @@ def _tree(source: str, tokens: list[_Token], point: tuple[Setting, ...], width: 
         tree = ast.parse(" ".join(pieces), mode="eval").body
     except SyntaxError as error:
         column = min((error.offset or 1) - 1, len(columns) - 1)
-        raise _syntax_error(source, tokens, columns[max(column, 0)]) from None
+        raise _syntax_error(source, tokens, columns[max(column, 0)], error.msg) from None
     except (ValueError, RecursionError, MemoryError):
         raise wrong("this fact is nested too deeply", 0, "split it") from None
     fact = Fact(source, tree, literals, point, width, None, tuple(columns))
@@ -308,17 +302,27 @@ def _check_brackets(tokens: Sequence[_Token]) -> None:
         raise wrong("a bracket isn't closed", opened[-1].offset, "add the ) that belongs to it")
 
 
-def _syntax_error(source: str, tokens: Sequence[_Token], offset: int) -> LessonError:
+def _joins(token: _Token) -> bool:
+    return token.text in _WORDS or (token.kind == "op" and token.text not in "()")
+
+
+def _syntax_error(source: str, tokens: Sequence[_Token], offset: int, reason: str) -> LessonError:
+    """What is wrong with a fact that `ast` can't parse, in an author's words."""
+    if "positional argument" in reason:
+        return wrong("a value without a name stands behind one with a name", offset, "write throughput(tokens=64)")
     for before, after in pairwise(tokens):
         if {before.kind, after.kind} <= {"name", "number", "string"} and not {before.text, after.text} & set(_WORDS):
             message = f"'{before.text}' and '{after.text}' stand side by side with nothing between them"
             return wrong(message, after.offset, "an operator is missing, or the @ before a point")
+        if _joins(before) and _joins(after) and after.text not in ("not", "-", "+"):
+            message = f"'{before.text}' and '{after.text}' stand side by side with nothing between them"
+            return wrong(message, after.offset, "a name or number is missing, or one of the two is too many")
     for token in tokens:
         if token.text == "=":
             return wrong("a single = compares nothing", token.offset, "write == to compare, @ tokens=64 for a point")
         if token.text == "%":
             return wrong("% stands only behind a number", token.offset, "write 14%")
-    if tokens[-1].kind == "op" and tokens[-1].text != ")":
+    if _joins(tokens[-1]):
         return wrong(f"the fact ends in '{tokens[-1].text}'", tokens[-1].offset, "something is missing behind it")
     word = source[offset : offset + 12].split("\n")[0].strip() or "the end"
     return wrong(f"this isn't a fact: it can't be read at '{word}'", offset)
@@ -361,7 +365,7 @@ def _check_nodes(fact: Fact, node: ast.AST, depth: int) -> None:
         case ast.Name() | ast.Constant(str()):
             pass
         case _:
-            kind = _REFUSED.get(type(node), "this")
+            kind = _REFUSED.get(type(node), f"'{fact.text_of(node)[:40]}'" if isinstance(node, ast.expr) else "this")
             hint = "a fact is made of names, numbers, + - * / ( ), comparisons, and, or, not"
             raise wrong(f"{kind} isn't part of the language of facts", fact.offset(node), hint)
     for child in children:

@@ -19,6 +19,7 @@ from builder.numerals import (
     FLOP_PER_BYTE,
     FLOP_PER_SECOND,
     ONE,
+    PER_SECOND,
     SECOND,
     TOKEN,
     TOKENS_PER_SECOND,
@@ -162,6 +163,7 @@ _LADDERS: dict[Dimension, tuple[tuple[float, str], ...]] = {
     FLOP_PER_BYTE: ((1.0, "FLOP/B"),),
     TOKENS_PER_SECOND: ((1.0, "tokens/s"),),
     TOKEN: ((1.0, "tokens"),),
+    PER_SECOND: ((1.0, "per second"),),
     ONE: ((1.0, ""),),
 }
 

@@ -88,6 +88,11 @@ ASSUMPTIONS: dict[str, Callable[[str | float], Any]] = {
     name: lambda value, name=name: assumptions.read(name, str(value))  # type: ignore[misc]
     for name in assumptions.NAMES
 }
+# names and columns that are the same on every GPU
+ON_EVERY_GPU = frozenset(
+    {"flops", "bytes_moved", "arithmetic_intensity", "resident_bytes", "model", *COUNTED, "phase", "weights", "kv"}
+    | {*KERNELS, *GROUPS, *MODEL, "bytes"}
+)
 # which readout of the page shows a number of the hardware
 _READOUT_OF_HARDWARE = {"ridge_point": "arithmetic_intensity", "memory_bytes": "resident_bytes"}
 
@@ -125,14 +130,22 @@ class Vocabulary:
 
     def __init__(self, grid: GridLike) -> None:
         self.grid = grid
-        self._rows: dict[Place, dict[str, Kernel]] = {}
+        self._rows: dict[tuple[Any, ...], dict[str, Kernel]] = {}
         self._passes: dict[Place, roofline.Pass] = {}
         self._spans: dict[tuple[str, bool], Span] = {}
 
+    @property
+    def passes(self) -> int:
+        """How many passes are remembered."""
+        return len(self._passes)
+
     # places
 
-    def moved(self, place: Place, settings: Sequence[Setting]) -> Place:
-        """The place with some axes or assumptions set. Raises LessonError where one is off its axis."""
+    def moved(self, place: Place, settings: Sequence[Setting], *, anywhere: bool = False) -> Place:
+        """The place with some axes or assumptions set. Raises LessonError where one is off its axis.
+
+        anywhere: the place need not be a point yet, since a sweep sets its other axes.
+        """
         if not settings:
             return place
         changes: dict[str, Any] = {}
@@ -144,7 +157,8 @@ class Vocabulary:
             else:
                 changes[setting.name] = value
         place = replace(place, **changes, assumptions=tuple(sorted(assumed.items())))
-        self.check_decode(place, settings[-1].name_offset)
+        if not anywhere:
+            self.check_decode(place, settings[-1].name_offset)
         return place
 
     def _value_of(self, setting: Setting) -> Any:
@@ -156,7 +170,7 @@ class Vocabulary:
             known = WEIGHT_DTYPES if name == "weights" else tuple(self.grid.axes[name])
             if value not in known:
                 shown = f"{value:g}" if isinstance(value, float) else value
-                raise wrong(f"{name} is none of its values: '{shown}'", setting.offset, did_you_mean(str(shown), known))
+                raise wrong(f"{name} has no value '{shown}'", setting.offset, did_you_mean(str(shown), known))
             return value
         if name in ASSUMPTIONS:
             try:
@@ -196,12 +210,12 @@ class Vocabulary:
 
     def rows(self, place: Place) -> dict[str, Kernel]:
         """The rows of the pass at a place, which are the same on every GPU; remembered. Raises LessonError."""
-        anywhere = place.but("gpu", "")
-        found = self._rows.get(anywhere)
+        key = _but_gpu(place)
+        found = self._rows.get(key)
         if found is None:
             self.check_decode(place)
             rows = forward_pass(self.grid.model, place.point, place.assumed)
-            found = self._rows[anywhere] = {row.name: row for row in rows}
+            found = self._rows[key] = {row.name: row for row in rows}
         return found
 
     def cost(self, place: Place) -> roofline.Pass:
@@ -215,7 +229,7 @@ class Vocabulary:
     def forget(self, place: Place) -> None:
         """Drop a pass that nobody will ask for again."""
         self._passes.pop(place, None)
-        self._rows.pop(place.but("gpu", ""), None)
+        self._rows.pop(_but_gpu(place), None)
 
     # names
 
@@ -339,6 +353,10 @@ class Vocabulary:
         return tuple(map(str, self.grid.axes[name])) if name in AXES and name not in COUNTED else ()
 
 
+def _but_gpu(place: Place) -> tuple[Any, ...]:
+    return place.phase, place.tokens, place.context, place.weights, place.kv, place.attention, place.assumptions
+
+
 def _apart(one: int, other: int) -> tuple[float, int]:
     """How far two positions are apart by ratio, an empty context counting as half a token."""
     return abs(math.log((one or 0.5) / (other or 0.5))), one
@@ -348,7 +366,7 @@ def _position(setting: Setting) -> int:
     least = 1 if setting.name == "tokens" else 0
     value = setting.value
     if isinstance(value, str) or not float(value).is_integer() or not least <= value <= MOST_TOKENS:
-        shown = f"'{value}'" if isinstance(value, str) else f"{value:,g}"
+        shown = f"'{value}'" if isinstance(value, str) else f"{value:,.0f}" if value.is_integer() else f"{value:,g}"
         message = f"{setting.name} must be a whole number from {least} to {MOST_TOKENS:,}, not {shown}"
         raise wrong(message, setting.offset, "write tokens=64 or context=8k")
     return int(value)

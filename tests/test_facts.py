@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of
+from markdown_it.utils import read_fixture_file
 
+from builder.errors import LessonError
 from builder.facts import Facts
 from builder.grid import load_grid
 from builder.numerals import ONE, compare, numerals_in, quantity
-from builder.values import Result
+from builder.syntax import settings
+from builder.values import Result, show
 from tests.conftest import ROOT
+from tests.strategies import ANY_FACT, WELL_FORMED
 
 PUBLISHED = json.loads((ROOT / "tests" / "goldens" / "published.json").read_text(encoding="utf-8"))["figures"]
 
@@ -28,8 +35,6 @@ def evaluate(facts: Facts, text: str) -> Result:
 @pytest.mark.parametrize("figure", PUBLISHED, ids=lambda figure: f"{figure['fact']} @ {figure.get('at', '')}")
 def test_every_published_figure_comes_out(facts: Facts, figure: dict[str, Any]) -> None:
     """Text and fact of each figure of the lesson, held together by the language itself."""
-    if "peak_scale" in figure["fact"]:
-        pytest.skip("assumptions aren't in the ledger yet")
     at = f" @ {figure['at']}" if "at" in figure else ""
     result = evaluate(facts, figure["fact"] + at)
     if result.kind == "claim":
@@ -41,3 +46,109 @@ def test_every_published_figure_comes_out(facts: Facts, figure: dict[str, Any]) 
     said = quantity(figure["text"], numerals[0])
     compared = compare(said, float(result.value or 0), result.dimension or ONE, position=result.position, width=width)
     assert compared.ok, compared
+
+
+def outcome(facts: Facts, text: str) -> str:
+    """A fact's outcome in a line."""
+    try:
+        result = evaluate(facts, text)
+    except LessonError as error:
+        return f"{error.column} {error.message}" + (f" | {error.hint}" if error.hint else "")
+    if result.kind == "claim":
+        told = result.proof.range if result.proof and result.value else result.against
+        return f"{str(result.value).lower()}{': ' if told else ''}{told or ''}"
+    return f"= {show(float(result.value or 0), result.dimension)}"
+
+
+CASES = [
+    pytest.param(text, expected, id=title)
+    for _, title, text, expected in read_fixture_file(ROOT / "tests" / "prose_cases" / "facts.md")
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES)
+def test_each_fact_says_what_it_is_or_why_it_is_none(facts: Facts, text: str, expected: str) -> None:
+    """Each case of facts.md."""
+    assert [outcome(facts, line) for line in text.splitlines()] == expected.splitlines()
+
+
+def test_no_mistake_is_told_in_the_words_of_python() -> None:
+    """Each kind of mistake has words of its own: none falls back to 'invalid syntax'."""
+    told = [line for case in CASES for line in case.values[1].splitlines()]
+    assert len(told) > 100
+    assert not [line for line in told if "syntax" in line or "Error" in line or "None" in line]
+
+
+def test_a_fact_starts_where_it_is_told(facts: Facts) -> None:
+    """The start replaces the grid's default, the fact's own point replaces both."""
+    start = facts.start(settings("tokens=64 gpu=a100"))
+    assert facts.evaluate(facts.parse("tokens"), start).value == 64
+    assert facts.evaluate(facts.parse("tokens @ tokens=2"), start).value == 2
+    exact = facts.evaluate(facts.parse("throughput"), start).exact
+    assert exact is not None
+    assert (exact.tokens, exact.gpu) == (64, "a100")
+
+
+def test_a_pass_is_computed_once_and_only_when_asked_for(facts: Facts) -> None:
+    """Hardware costs no pass; two facts of a point share one."""
+    fresh = Facts(facts.grid)
+    for text in ("gpu.ridge_point", "model.layers", "resident_bytes", 'fits == "fits"'):
+        fresh.evaluate(fresh.parse(text))
+    assert fresh.vocabulary.passes == 0
+    for text in ("throughput", "attention.share", "throughput / time", "matmuls.time(tokens=1)"):
+        fresh.evaluate(fresh.parse(text))
+    assert fresh.vocabulary.passes == 1
+
+
+def test_crossovers_are_solved_on_integers_not_read_off_the_grid(facts: Facts) -> None:
+    """305 is no position of the bench; one token less is still bound by memory."""
+    found = evaluate(facts, 'first(tokens, gate_proj.bound != "memory") @ phase=prefill')
+    assert found.value == 305
+    assert evaluate(facts, 'gate_proj.bound == "memory" @ phase=prefill tokens=304').value is True
+    assert evaluate(facts, 'gate_proj.bound == "memory" @ phase=prefill tokens=305').value is False
+
+
+def test_a_link_goes_to_the_nearest_position_and_says_so(facts: Facts) -> None:
+    """By ratio, the smaller of two; assumptions that the bench doesn't have are named."""
+    result = evaluate(facts, "throughput @ tokens=1000 context=700 lm_head=bf16")
+    assert result.point is not None
+    assert (result.point.tokens, result.point.context) == (1024, 512)
+    assert result.off_grid == (
+        "tokens 1,000 isn't a position of the bench, 1,024 is the nearest; "
+        "context 700 isn't a position of the bench, 512 is the nearest; the bench leaves lm_head as it is"
+    )
+    assert evaluate(facts, "throughput @ tokens=64").off_grid is None
+
+
+def answers_or_errs(facts: Facts, text: str) -> None:
+    """A text is a fact with a finite value, or a LessonError whose column lies within it."""
+    wrong: LessonError | None = None
+    try:
+        result = evaluate(facts, text)
+    except LessonError as error:
+        wrong = error
+    if wrong:
+        assert 1 <= (wrong.column or 0) <= len(text) + 1
+        assert wrong.message
+        return
+    assert result.kind in ("value", "claim", "exempt")
+    if result.kind == "value":
+        assert math.isfinite(float(result.value or 0))
+    if result.kind == "claim" and not result.value:
+        assert result.against
+
+
+@given(ANY_FACT)
+@settings_of(max_examples=300)
+def test_no_text_makes_the_language_fail(facts: Facts, text: str) -> None:
+    """No traceback and no hang, whatever stands between the braces."""
+    answers_or_errs(facts, text)
+
+
+@given(WELL_FORMED)
+@settings_of(max_examples=100)
+def test_a_fact_has_one_outcome(facts: Facts, text: str) -> None:
+    """Asked again, and of a fresh Facts, it is the same."""
+    once = outcome(facts, text)
+    assert outcome(facts, text) == once
+    assert outcome(Facts(facts.grid), text) == once
