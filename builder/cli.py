@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,9 +23,8 @@ from builder.catalog import Model, load_gpus, load_model, load_models
 from builder.errors import LessonError, LessonErrors, did_you_mean
 from builder.grid import AXES, Grid, load_grid
 from builder.ledger import ATTENTIONS, PHASES
+from builder.site import replace_file
 from builder.units import KV_DTYPES, WEIGHT_DTYPES, parse_position
-
-COUNTED_AS = {"value": "bound", "claim": "claimed", "exempt": "exempt"}
 
 
 def project_root() -> Path:
@@ -153,18 +153,57 @@ def build(out: Path | None, base_url: str | None) -> None:
 
 
 @main.command()
+@click.option("--fix", is_flag=True, help="Rewrite stale numbers in place: digits change, and nothing else.")
+@click.option("--diff", "ref", metavar="REF", help="Tell what changed since a git revision instead.")
+@click.option("--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True)
+def numbers(fix: bool, ref: str | None, form: str) -> None:
+    """List the numbers of the text with what they are bound to; rewrite stale ones; compare with a revision.
+
+    A claim that became false is told and never rewritten. What stays wrong is an exit status of 1.
+
+    Example: lesson numbers --fix && lesson numbers --diff HEAD
+    """
+    if fix and ref is not None:
+        raise click.UsageError("--fix and --diff are two things to do: one at a time")
+    from builder import numbers as bound
+    from builder.facts import Facts
+    from builder.prose import read, sources
+
+    root = project_root()
+    with _content_errors():
+        facts, texts = Facts(load_grid(root)), sources(root)
+        if fix:
+            fixed = bound.fix_all(texts, facts)
+            for path, text in fixed.texts.items():
+                replace_file(root / path, text)
+            for each in fixed.rewritten:
+                click.echo(f"{each.path}:{each.line}:{each.column}: {each.said} → {each.written}: {each.fact}")
+            click.echo(f"{len(fixed.rewritten)} rewritten")
+            prose = fixed.prose
+        else:
+            prose = read(texts, facts)
+            if ref is None:
+                click.echo(bound.listing(prose, form), nl=False)
+            else:
+                with tempfile.TemporaryDirectory() as folder:
+                    click.echo(bound.report(bound.diff(root, ref, prose, Path(folder)), form), nl=False)
+        if prose.errors:
+            raise LessonErrors(prose.errors)
+
+
+@main.command()
 def check() -> None:
     """Check all of the content at once, and write nothing: data, numbers, claims, figures, budgets."""
     from builder.build import assemble
     from builder.facts import Facts
+    from builder.numbers import summary
     from builder.prose import load_prose
 
     root = project_root()
     with _content_errors():
         prose = load_prose(root, Facts(load_grid(root)))
         assemble(root)
-    counts = ", ".join(f"{prose.count(kind)} {word}" for kind, word in COUNTED_AS.items())
-    click.echo(f"Nothing is wrong. Numbers in the text: {counts}.")
+    click.echo(f"Nothing is wrong. Numbers in the text: {summary(prose)}.")
 
 
 @main.command()

@@ -174,6 +174,19 @@ def _remove_empty(folder: Path, out: Path) -> None:
         folder = folder.parent
 
 
+def replace_file(path: Path, text: str) -> None:
+    """Put a text in the place of an author's file, whole or not at all; its line ends and its mode stay.
+
+    Raises LessonErrors where it can't be written.
+    """
+    try:
+        mode = path.stat().st_mode
+        _move_into_place(path.parent, path.name, text.encode())
+        path.chmod(mode)
+    except OSError as error:
+        raise LessonErrors([LessonError(f"can't be written: {error.strerror or error}", path=str(path))]) from None
+
+
 def write(site: Site, out: Path, shown: str | None = None) -> None:
     """Put a site into a folder: assets, then pages, then index.html, then take away what only earlier builds made.
 

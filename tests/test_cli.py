@@ -292,3 +292,106 @@ def test_asking_the_ledger_loads_no_charts():
     code = "import builder.cli, sys; sys.exit(str(sorted({'altair', 'vl_convert', 'jinja2'} & set(sys.modules))))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stderr.strip() == "[]"
+
+
+# numbers and check
+
+PROSE = """---
+title: A lesson
+dek: A dek.
+kicker: kicker
+description: What it is.
+---
+
+## First {#first}
+
+You get [1,840 tokens per second]{throughput @ tokens=64}, of *[83%]{attention.share @ tokens=64}*.\r
+It is [more than the matmuls take]{attention.share > matmuls.share @ tokens=64}.
+"""
+
+
+@pytest.fixture
+def prose(checkout: Path) -> Path:
+    """A small text in the checkout, with a line end of its own."""
+    path = checkout / "content" / "lesson.md"
+    path.write_bytes(PROSE.encode())
+    return path
+
+
+def make_faster(checkout: Path) -> None:
+    """The H100's bandwidth becomes 3.4 TB/s."""
+    path = checkout / "content" / "gpus" / "h100.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace("3.35e12", "3.4e12"), encoding="utf-8")
+
+
+def test_numbers_are_listed_with_place_fact_and_value(prose):
+    """A table of all; as JSON, with values in SI."""
+    result = lesson("numbers")
+    assert result.exit_code == 0
+    assert "content/lesson.md:10:9" in result.stdout
+    assert "2 bound, 1 claim, 0 exempt" in result.stdout
+    rows = json.loads(lesson("numbers", "--format", "json").stdout)
+    assert [round(row["value"], 3) for row in rows[:2]] == [1840.486, 0.83]
+    assert rows[2]["value"] is True
+
+
+def test_a_stale_number_is_told_and_fixed_and_nothing_else_is_touched(checkout, prose):
+    """Old → new at its place, exit 1; --fix changes digits alone; a second run changes nothing."""
+    make_faster(checkout)
+    told = lesson("numbers")
+    assert told.exit_code == 1
+    assert "content/lesson.md:10:10: 1,840 → 1,868: throughput @ tokens=64" in told.stderr
+    fixed = lesson("numbers", "--fix")
+    assert fixed.exit_code == 0
+    assert "1,840 → 1,868" in fixed.stdout
+    assert prose.read_bytes() == PROSE.replace("1,840", "1,868").encode()
+    assert lesson("numbers", "--fix").stdout == "0 rewritten\n"
+    assert prose.read_bytes() == PROSE.replace("1,840", "1,868").encode()
+
+
+def test_a_claim_that_became_false_is_told_and_never_rewritten(prose):
+    """--fix leaves the sentence to its author and exits with 1."""
+    text = PROSE.replace("attention.share > matmuls.share", "attention.share < matmuls.share")
+    prose.write_bytes(text.encode())
+    result = lesson("numbers", "--fix")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("content/lesson.md:11:")
+    assert prose.read_bytes() == text.encode()
+
+
+def test_a_diff_tells_the_story_since_a_revision(checkout, prose):
+    """Against git: the sentence, old → new, and who computed the old side."""
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for words in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-qm", "Before"]):
+        subprocess.run(["git", *words], cwd=checkout, check=True)
+    make_faster(checkout)
+    lesson("numbers", "--fix")
+    result = lesson("numbers", "--diff", "HEAD", "--format", "markdown")
+    assert result.exit_code == 0
+    assert "1,840 tokens per second → 1,868 tokens per second | +1.5 %" in result.stdout
+    assert "Old values: " in result.stdout
+    unknown = lesson("numbers", "--diff", "no-such-branch")
+    assert (unknown.exit_code, unknown.stdout) == (1, "")
+    assert "git knows no revision 'no-such-branch' here" in unknown.stderr
+
+
+def test_fix_and_diff_exclude_each_other(prose):
+    """Two things to do at once are a wrong command line."""
+    assert lesson("numbers", "--fix", "--diff", "HEAD").exit_code == 2
+
+
+def test_check_counts_the_numbers_of_a_good_text(prose, monkeypatch):
+    """Nothing is written; the count is printed."""
+    monkeypatch.setattr(build_module, "assemble", lambda root: Site())
+    result = lesson("check")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "2 bound, 1 claim, 0 exempt" in result.stdout
+
+
+def test_check_tells_all_that_is_wrong(checkout, prose):
+    """Everything in one run, at its place, exit 1."""
+    prose.write_text(PROSE + "\nSome 17 more, and [12%]{attention.shar}.\n", encoding="utf-8")
+    result = lesson("check")
+    assert result.exit_code == 1
+    assert "content/lesson.md:13:6: " in result.stderr
+    assert "did you mean 'share'?" in result.stderr
