@@ -153,3 +153,16 @@ def test_the_readme_holds_the_lines_that_are_promised() -> None:
     assert (len(serve), len(tests)) == (1, 1)
     assert "\n" not in serve[0] + tests[0]
     assert serve[0].rsplit(" && ", 1)[0] == tests[0].rsplit(" && ", 1)[0]
+
+
+def test_a_pull_request_is_told_what_it_does_to_the_numbers() -> None:
+    """The job summary holds the diff against the base, which the checkout must have; a second build is compared."""
+    job = load(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]["build"]
+    assert job["steps"][0]["with"]["fetch-depth"] == 0
+    runs = [step.get("run", "") for step in job["steps"]]
+    (told,) = [run for run in runs if "numbers --diff" in run]
+    assert told.endswith('>> "$GITHUB_STEP_SUMMARY"')
+    assert "--format markdown" in told
+    # an expression in a shell line could be made to run what a branch is called
+    assert not [run for run in runs if "${{" in run]
+    assert [run for run in runs if "diff --recursive" in run]
