@@ -159,7 +159,9 @@ class Checker:
             message, hint = f"{numeral.text} → {bound.written}: {now}", "words aren't rewritten by --fix"
         else:
             message, hint = f"{numeral.text} → {bound.written}: {now}", "`numbers --fix` writes it"
-            if fact.width is None and _rounded(numeral, result):
+            if numeral.sign == "-":
+                hint = "a minus is − (U+2212), not a hyphen; `numbers --fix` writes it"
+            elif fact.width is None and _rounded(numeral, result):
                 hint = "zeros at the end are digits: say how wide it may be, such as within 5%"
         return span.inline.wrong(message, span.text_start, hint)
 
@@ -192,6 +194,12 @@ class Checker:
         return self._sentences[key].around(span)
 
 
+def _seen(inline: Inline) -> str:
+    """A content as a reader sees it, its bound spans by a pattern since their own records aren't at hand."""
+    text = re.sub(r"\[([^\[\]]*)\](?:\{[^{}]*\}|\([^()]*\))", r"\1", inline.content)
+    return Inline(inline.source, text, [(0, 0)]).visible(0, len(text))[0]
+
+
 class _Sentences:
     """The sentences of a content as a reader sees them."""
 
@@ -200,6 +208,10 @@ class _Sentences:
         for span in spans:
             hidden += [(span.start, span.text_start), (span.text_end, span.end)]
         text, self.indices = inline.visible(0, len(inline.content), hidden)
+        if inline.row:  # a cell says little without the others of its row
+            cells = (text if each is inline else _seen(each) for each in inline.row)
+            self.parts = [(0, " | ".join(cell.strip() for cell in cells if cell.strip()))]
+            return
         starts = [0, *(match.end() for match in re.finditer(r"[.!?][\"”')\]]*\s+(?=[^\W\d_a-z]|[\"“(])", text))]
         self.parts = [(low, text[low:high].strip()) for low, high in zip(starts, [*starts[1:], len(text)], strict=True)]
 

@@ -212,10 +212,10 @@ def inline_with_places(state: StateCore) -> None:
     """The core rule `inline`, which aligns every content with the file before it parses it."""
     parsed: Parsed = state.env["parsed"]
     row: list[list[tuple[int, int]]] = []
-    kind, column = "paragraph", 0
+    kind, column, beside = "paragraph", 0, list[Inline]()
     for token in state.tokens:
         if token.type == "tr_open" and token.map:
-            row, column = cells(parsed.source, token.map[0]), 0
+            row, column, beside = cells(parsed.source, token.map[0]), 0, []
         elif token.type == "heading_open":
             kind = "heading"
         elif token.type == "paragraph_open":
@@ -230,7 +230,8 @@ def inline_with_places(state: StateCore) -> None:
         if kind == "cell":
             segments = row[column] if column < len(row) else [(0, parsed.source.starts[first])]
             column += 1
-            record = Inline(parsed.source, token.content, segments, kind)
+            record = Inline(parsed.source, token.content, segments, kind, row=beside)
+            beside.append(record)
         else:
             record = align(parsed.source, token.content, first, kind)
             named = HEADING_ID.search(token.content) if kind == "heading" else None

@@ -225,7 +225,8 @@ class Numeral:
         zero = not digits.strip("0.,")
         comma = "," if self.comma is None else self.comma
         digits = digits.replace(",", comma)
-        sign = MINUS if shown < 0 and not zero else self.sign.replace(MINUS, "")
+        # a hyphen is read as a minus, and written as one
+        sign = MINUS if shown < 0 and not zero else "+" if self.sign == "+" else ""
         head = f"{sign}{digits}"
         return head + self.text[len(self.text.rstrip("k")) :] if self.kilo else head
 
@@ -236,7 +237,7 @@ class Numeral:
         if width is None:
             return self.written(value, kilo)
         scale = kilo if self.kilo else self.scale
-        whole = self.text.strip(f"+{MINUS}k")
+        whole = self.text.strip(f"+{MINUS}-k")
         trailing = len(whole) - len(whole.rstrip("0")) if not self.decimals and self.value else 0
         magnitude = math.floor(math.log10(abs(value / scale))) if value / scale else 0
         for decimals in range(-min(trailing, max(magnitude, 0)), self.decimals + 12):
@@ -254,7 +255,7 @@ def _plain(text: str) -> float:
 
 _SEPARATORS = ",\u00a0\u202f\u2009"
 _DIGITS = re.compile(
-    rf"(?<![\w.])(?P<sign>[+{MINUS}]?)"
+    rf"(?<![\w.])(?P<sign>[+{MINUS}-]?)"
     rf"(?P<whole>\d{{1,3}}(?:(?P<comma>[{_SEPARATORS}])\d{{3}}(?:(?P=comma)\d{{3}})*)(?!\d)|\d+)(?P<part>\.\d+)?"
     r"(?P<kilo>k(?![A-Za-z0-9]))?"
 )
@@ -355,7 +356,7 @@ def _word_numeral(match: re.Match[str]) -> Numeral:
 def _digit_numeral(match: re.Match[str], text: str) -> Numeral:
     whole, part = match["whole"], match["part"] or ""
     value = float(re.sub(rf"[{_SEPARATORS}]", "", whole) + part) if len(whole) < 40 else math.inf
-    value = -value if match["sign"] == MINUS else value
+    value = -value if match["sign"] in (MINUS, "-") and match["sign"] else value
     comma = match["comma"] if match["comma"] else ("" if len(whole) > 3 else None)
     behind = _SCALE_BEHIND.match(text, match.end())
     scale = 1000.0 if match["kilo"] else (_SCALES[behind[1].lower()] if behind else 1.0)

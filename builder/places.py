@@ -54,7 +54,7 @@ class Inline:
     """A content that the inline parser reads: of a paragraph, heading, cell, caption or line of front matter.
 
     segments: (index in content, offset in the file), each valid up to the next. masks: stretches of the content that
-    are no prose (code, addresses, maths, bound spans), as the parser found them.
+    are no prose (code, addresses, maths, bound spans), as the parser found them. row: of a table's cell, all cells.
     """
 
     source: Source
@@ -62,6 +62,7 @@ class Inline:
     segments: list[tuple[int, int]]
     kind: str = "paragraph"
     masks: list[tuple[int, int, str]] = field(default_factory=list)
+    row: list[Inline] = field(default_factory=list, repr=False)
 
     def offset(self, index: int) -> int:
         """The offset in the file of an index of the content; the end of a stretch is behind its last character."""

@@ -95,6 +95,8 @@ STALE = [
     ("4%", -0.001, PLAIN, "0"),
     ("18k tokens per second", 19319.0, RATE, "19k"),
     ("8.2 billion parameters", 9.19e9, PLAIN, "9.2"),
+    ("-5%", -0.05, PLAIN, "−5"),
+    ("-5%", 0.05, PLAIN, "5"),
 ]
 
 

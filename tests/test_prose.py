@@ -202,6 +202,12 @@ def test_a_bound_number_knows_its_sentence() -> None:
     assert [bound.sentence for bound in prose.bound] == ["Here it writes 164 tokens (see).", "After 295."]
 
 
+def test_a_cell_knows_its_row() -> None:
+    """A number in a table says little without the cells beside it."""
+    prose = read_text("| GPU | ridge |\n|---|---|\n| *A100*, [see](http://x.y) | [153]{gpu.ridge_point @ gpu=a100} |\n")
+    assert [bound.sentence for bound in prose.bound] == ["A100, see | 153"]
+
+
 def test_two_readings_are_equal() -> None:
     """Nothing depends on what was read before."""
     text = "\n".join(case.values[0] for case in cases("values.md"))
