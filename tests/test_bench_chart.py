@@ -281,7 +281,7 @@ def test_the_name_of_a_slope_gives_way_to_a_dot() -> None:
 
 
 def test_rounded_rows_stay_on_the_slope() -> None:
-    """The client's rows are those that the page shows: 0.55 FLOP/byte beside 1.83 TFLOP/s, which are 0.545 and 1.827."""
+    """The client's rows are those of the page: 0.55 FLOP/byte beside 1.83 TFLOP/s, which are 0.545 and 1.827."""
     rounded: Any = {**dot("elementwise", 0.55, 0.001, label="elementwise"), "y": 1.83}
     exact = dot("elementwise", 0.5454, 0.001, label="elementwise")
     places = [
