@@ -244,17 +244,22 @@ def bold() -> alt.ExprRef:
 
 
 def here(colours: Colours, last: float) -> list[alt.Chart]:
-    """The point on the bench, once the client says where it is: an amber ring, and its label in bold below."""
+    """The point on the bench, once the client says where it is: an amber ring, and its label in bold below.
+
+    The client's rows hold x, y and label, the number as the bench shows it; where there is room, words follow.
+    """
     ring = dataset("here", "here").mark_point(
         size=196, opacity=1, filled=False, stroke=colours["markline"], strokeWidth=2.5
     )
     # to the right, below a line that climbs, as long as there is room
-    room = f"width * (1 - log(datum.x) / log({last})) + 46 > 12.6 * {em('datum.label')}"
-    label = dataset("here", "here_label").transform_calculate("halo", "[true, false]").transform_flatten(["halo"])
+    room = f"width * (1 - log(datum.x) / log({last})) + 46 > 12.6 * {em('datum.text')}"
+    label = dataset("here", "here_label").transform_calculate(
+        "text", "datum.label + (size == 'wide' ? ' on the bench now' : '')"
+    )
+    label = label.transform_calculate("halo", "[true, false]").transform_flatten(["halo"])
     text = written(
         label,
         expr(f"datum.halo ? '{colours['paper']}' : '{colours['ink']}'"),
-        field="label",
         dy=20,
         fontWeight="bold",
         dx=expr(f"{room} ? -7 : 0"),

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -189,7 +189,10 @@ def _rename_ids(root: ElementTree.Element, prefix: str) -> None:
 
 @dataclass(frozen=True)
 class Figure:
-    """Everything a page needs of one figure: the published spec, the client's script, and the SVG of each size."""
+    """Everything a page needs of one figure: the published spec, the client's script, and the SVG of each size.
+
+    `here`: the fields of series.Here, of a figure in which the client marks the bench's point; else empty.
+    """
 
     name: str
     spec: dict[str, Any]
@@ -197,6 +200,7 @@ class Figure:
     svgs: dict[Size, str]
     label: str = ""
     sees: str = ""
+    here: Mapping[str, Any] = field(default_factory=dict)
 
 
 def figure(
@@ -206,11 +210,13 @@ def figure(
     sizes: Sequence[Size],
     replaced: Iterable[str] = (),
     sees: str = "",
+    here: Mapping[str, Any] | None = None,
 ) -> Figure:
     """Draw a chart at the given sizes, the first of which is published; `picture_at` is the chart at a size.
 
-    `label` says in words what the drawing shows, `sees` what to see in it, `replaced` for which datasets the client
-    brings its own rows: without any, and none named by the picture, it needs no script. Raises ValueError as draw().
+    `label` says in words what the drawing shows, `sees` what to see in it, `here` how the bench's point is found in it,
+    `replaced` for which datasets the client brings its own rows: without any, and none named by the picture, it needs
+    no script. Raises ValueError as draw().
     """
     pictures = {size: picture_at(size) for size in sizes}
     first = pictures[sizes[0]]
@@ -222,7 +228,7 @@ def figure(
     }
     brought = {*replaced, *first.replaced}
     script = client_script(first.name, vega, brought, first.frames) if brought else ""
-    return Figure(first.name, spec, script, svgs, label, sees)
+    return Figure(first.name, spec, script, svgs, label, sees, here or {})
 
 
 def lesson_figures(
@@ -237,7 +243,8 @@ def lesson_figures(
 
 def _lesson_figure(name: str, series: Series, colours: Mapping[str, str]) -> Figure:
     picture = FIGURES[name](colours, series.data)
-    return figure(lambda size: picture, label=series.alt, sees=series.sees, sizes=TEXT_SIZES)
+    here = asdict(series.here) if series.here else None
+    return figure(lambda size: picture, label=series.alt, sees=series.sees, sizes=TEXT_SIZES, here=here)
 
 
 def vega_runtime() -> str:

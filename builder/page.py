@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -102,7 +103,9 @@ def ticks(grid: Grid, axis: str) -> list[dict[str, Any]]:
     ]
 
 
-def bench_data(grid: Grid, default_shard: Mapping[str, Any], scripts: Mapping[str, str]) -> str:
+def bench_data(
+    grid: Grid, default_shard: Mapping[str, Any], scripts: Mapping[str, str], figures: Mapping[str, Figure]
+) -> str:
     """What the client starts with, as JSON that may stand in a script element."""
     document = {
         "axes": axis_texts(grid),
@@ -111,6 +114,7 @@ def bench_data(grid: Grid, default_shard: Mapping[str, Any], scripts: Mapping[st
         "families": display.FAMILIES,
         "trails": display.TRAILS,
         "bounds": {text: name for name, text in display.BOUND_NAMES.items()},
+        "figures": {name: figure.here for name, figure in figures.items() if figure.here},
         "scripts": scripts,
         "shard": default_shard,
     }
@@ -166,7 +170,7 @@ def render(
         "about": Markup(_about(prose, published)),
         "addresses": addresses,
         "prose": prose,
-        "parts": parts(prose, figures),
+        "parts": parts(prose, figures, addresses),
         "bench_part": next((part.number for part in prose.sections if BENCH_SLOT in part.html), 0),
         "grid": grid,
         "point": point,
@@ -185,7 +189,7 @@ def render(
         "bounds": {text: name for name, text in display.BOUND_NAMES.items()},
         "context_note": _context_note(grid),
         "roofline": {size: Markup(svg) for size, svg in figures["roofline"].svgs.items()},
-        "data": Markup(bench_data(grid, default_shard, addresses.shard_scripts)),
+        "data": Markup(bench_data(grid, default_shard, addresses.shard_scripts, figures)),
     }
     try:
         return {name: env.get_template(name).render(names) for name in ("index.html", "404.html")}
@@ -207,8 +211,10 @@ def _template_error(error: jinja2.TemplateError) -> LessonError:
     return LessonError(f"template: {error.message}", path=path, line=line)
 
 
-def parts(prose: Prose, figures: Mapping[str, Figure]) -> list[dict[str, Any]]:
+def parts(prose: Prose, figures: Mapping[str, Figure], addresses: Addresses) -> list[dict[str, Any]]:
     """The sections of the text with their figures in place; the bench has a place of its own on the page.
+
+    A figure that has a script says where it and Vega are.
 
     Raises LessonErrors where the text asks for a figure that isn't drawn.
     """
@@ -234,10 +240,22 @@ def parts(prose: Prose, figures: Mapping[str, Figure]) -> list[dict[str, Any]]:
             "id": section.id,
             "number": section.number,
             "title": Markup(section.title_html),
-            "html": Markup(fill(section.html, slots)),
+            "html": Markup(fill(_with_scripts(section.html, addresses), slots)),
         }
         for section in prose.sections
     ]
+
+
+def _with_scripts(html: str, addresses: Addresses) -> str:
+    """The HTML of a section with the addresses of what its figures need to come alive, for those that can."""
+
+    def opened(match: re.Match[str]) -> str:
+        script = addresses.figure_scripts.get(match[1])
+        if not script:
+            return match[0]
+        return f'{match[0]} data-runtime="{escape(addresses.vega)}" data-spec="{escape(script)}"'
+
+    return re.sub(r'(?<=<figure )id="figure-[^"]+" data-figure="([^"]+)"', opened, html)
 
 
 def _about(prose: Prose, published: Published | None) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from builder.catalog import Gpu
 from builder.display import article
 from builder.errors import LessonError
-from builder.grid import GRID_FILE, Grid
+from builder.grid import AXES, GRID_FILE, Grid
 from builder.ledger import GROUPS, KERNELS, Point, forward_pass
 from builder.measured import PARTS, Step, load_history, load_measured
 from builder.roofline import BANDWIDTH_EFFICIENCY, FITS, MEMORY, Pass, cost, fits, resident_bytes
@@ -31,12 +31,29 @@ CACHED = 512  # tokens cached before the prompt whose small kernels are looked a
 
 
 @dataclass(frozen=True)
+class Here:
+    """Where a point of the bench stands in a figure: columns of the shards for x and y, and what follows y's text.
+
+    `at`: the points that the figure can show, axis → values; on an axis that isn't named, all of them.
+    """
+
+    x: str
+    y: str
+    unit: str
+    at: Mapping[str, list[Any]]
+
+
+@dataclass(frozen=True)
 class Series:
-    """What a figure shows: its datasets by name, what to see in one sentence, and the alternative text."""
+    """What a figure shows: its datasets by name, what to see in one sentence, and the alternative text.
+
+    `here`: how to find the bench's point in it, for a figure that has a dataset of that name.
+    """
 
     data: Mapping[str, list[Row]]
     sees: str
     alt: str
+    here: Here | None = None
 
 
 def _gpu(grid: Grid, name: str) -> Gpu:
@@ -84,6 +101,12 @@ def _text(quantity: str, value: Any) -> str:
     return show(quantity, float(value))[0]
 
 
+def _here(point: Point, y: str, unit: str = "", *, free: Sequence[str] = (), **at: list[Any]) -> Here:
+    """Where the bench stands among tokens: the point's values on every axis that is neither `free` nor in `at`."""
+    named = (axis for axis in AXES if axis not in ("tokens", *free))
+    return Here("tokens", y, unit, {axis: at.get(axis, [getattr(point, axis)]) for axis in named})
+
+
 def leaves_the_slope(grid: Grid, point: Point) -> int:
     """The fewest tokens with which the gate projection no longer waits for memory alone, over every integer."""
     reach = np.arange(1, max(grid.axes["tokens"]) + 1)
@@ -112,7 +135,11 @@ def throughput_by_context(_: Path, grid: Grid) -> Series:
         said.append(f"{rate[0]} to {rate[1]} at {whole(context)} tokens of context ({room})")
     alt = f"Tokens per second in decode on {article(gpu.label)}, from {tokens[0]} to {whole(tokens[-1])} sequences: "
     sees = "The longer the context, the earlier a larger batch stops helping."
-    return Series({"points": points, "ends": ends, "here": []}, sees, f"{alt}{_listed(said)}.")
+    # a context between two lines has its place between them
+    shown = [row["context"] for row in ends]
+    contexts = [context for context in grid.axes["context"] if min(shown) <= context <= max(shown)]
+    here = _here(replace(at, phase="decode"), "throughput", context=contexts)
+    return Series({"points": points, "ends": ends, "here": []}, sees, f"{alt}{_listed(said)}.", here)
 
 
 def intensity_by_tokens(_: Path, grid: Grid) -> Series:
@@ -148,7 +175,9 @@ def intensity_by_tokens(_: Path, grid: Grid) -> Series:
         + _sentence(_listed([f"the ridge of the {gpu.label} is at {whole(gpu.ridge_point)}" for gpu in gpus]))
     )
     sees = "Weight matmuls climb with every token; attention over a cache does not move."
-    return Series({"lines": lines, "band": band, "ends": ends, "ridges": ridges, "here": []}, sees, alt)
+    # in decode no intensity depends on the context, and none on the GPU
+    here = _here(replace(grid.defaults, phase="decode"), "gate_proj.arithmetic_intensity", free=("context", "gpu"))
+    return Series({"lines": lines, "band": band, "ends": ends, "ridges": ridges, "here": []}, sees, alt, here)
 
 
 def ridges_by_year(root: Path, grid: Grid) -> Series:
@@ -244,7 +273,9 @@ def prompt_time(_: Path, grid: Grid) -> Series:
         )
     alt = f"Time of a prefill pass with an empty cache: {'; '.join(said)}."
     sees = "Up to the ridge, a longer prompt is almost free."
-    return Series({"times": times, "turns": turns, "ends": ends, "here": []}, sees, alt)
+    point = replace(grid.defaults, phase="prefill", context=0)
+    here = _here(point, "total.time", "\u00a0ms", gpu=[BESIDE, grid.defaults.gpu])
+    return Series({"times": times, "turns": turns, "ends": ends, "here": []}, sees, alt, here)
 
 
 def elementwise_share(_: Path, grid: Grid) -> Series:
@@ -271,7 +302,8 @@ def elementwise_share(_: Path, grid: Grid) -> Series:
         f"The matmuls leave the slope at {whole(turn)}."
     )
     sees = "The small kernels' share grows until everything else has reached the roof."
-    return Series({"lines": lines, "names": names, "turn": [{"x": turn}], "here": []}, sees, alt)
+    here = _here(point, "elementwise.share", "\u00a0%")
+    return Series({"lines": lines, "names": names, "turn": [{"x": turn}], "here": []}, sees, alt, here)
 
 
 # x and y: which half of the plane; then its name, and what to do

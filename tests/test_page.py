@@ -297,9 +297,11 @@ def test_a_name_that_looks_like_html_comes_out_as_text():
 def test_bench_data_has_no_character_that_could_end_a_script():
     """No '<' and no separator that old JavaScript takes for a line's end."""
     grid = named(lesson(), EVIL)
-    data = bench_data(grid, shard(grid, grid.defaults), {EVIL: EVIL})
+    drawn = {EVIL: Figure(EVIL, {}, "", {}, here={"unit": EVIL}), "plain": Figure("plain", {}, "", {})}
+    data = bench_data(grid, shard(grid, grid.defaults), {EVIL: EVIL}, drawn)
     assert not set(data) & set("<\u2028\u2029")
     assert json.loads(data)["scripts"] == {EVIL: EVIL}
+    assert json.loads(data)["figures"] == {EVIL: {"unit": EVIL}}
 
 
 def test_prose_is_html_and_its_title_is_text():
@@ -307,6 +309,21 @@ def test_prose_is_html_and_its_title_is_text():
     html = rendered(words=prose(title="a < b & c", html="<p><em>yes</em></p>"))["index.html"]
     assert "<title>a &lt; b &amp; c</title>" in html
     assert "<p><em>yes</em></p>" in html
+
+
+def test_a_figure_of_the_text_says_where_its_script_is():
+    """One that has none says nothing; neither does a figure's name in other words of the text."""
+    figure = '<figure id="figure-{0}" data-figure="{0}">\n<!--slot:figure {0}--></figure>'
+    html = figure.format("live") + figure.format("still") + "<p>data-figure=&quot;live&quot;</p>"
+    drawn = {name: Figure(name, {}, "", {"wide": f"<svg>{name}</svg>"}) for name in ("live", "still")}
+    given = replace(addresses(), figure_scripts={"live": "a/live.js"})
+    first, _ = page.parts(prose(html=html), drawn, given)
+    assert first["html"] == (
+        '<figure id="figure-live" data-figure="live" data-runtime="a/vega" data-spec="a/live.js">\n'
+        '<div data-variant="wide"><svg>live</svg></div></figure>'
+        '<figure id="figure-still" data-figure="still">\n<div data-variant="wide"><svg>still</svg></div></figure>'
+        "<p>data-figure=&quot;live&quot;</p>"
+    )
 
 
 def test_no_slot_of_the_text_is_left():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from functools import cache
@@ -10,11 +11,12 @@ from typing import Any
 import pytest
 
 from builder.errors import LessonError
-from builder.grid import load_grid
+from builder.grid import AXES, load_grid
 from builder.ledger import GROUPS, Point
 from builder.measured import load_measured
 from builder.roofline import FITS, Pass, fits, resident_bytes
 from builder.series import CONTEXTS, SERIES, Series, leaves_the_slope
+from builder.shards import look_up, shard, value
 from tests.conftest import ROOT
 from tests.toys import pass_of
 
@@ -200,6 +202,50 @@ def test_every_figure_says_what_to_see_and_what_it_shows(name: str) -> None:
     assert re.fullmatch(r"[A-Z][^.]*(\.\d[^.]*)?\.", found.sees)
     assert re.fullmatch(r"[A-Z].{60,}\.", found.alt)
     assert found.data.get("here", []) == []
+
+
+# the line on which a point of the bench lies: dataset, and the fields of the rows that are its
+LINES: dict[str, tuple[str, Any]] = {
+    "throughput-by-context": ("points", lambda point: {"context": point.context}),
+    "intensity-by-tokens": ("lines", lambda _: {"kernel": "gate_proj"}),
+    "prompt-time": ("times", lambda point: {"gpu": GRID.gpus[point.gpu].label}),
+    "elementwise-share": ("lines", lambda _: {"kernel": "elementwise"}),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_benchs_point_lies_on_its_line(name: str) -> None:
+    """Wherever a figure says that it shows a point, its columns of the shards lead to the curve."""
+    here = series(name).here
+    assert here is not None
+    dataset, line = LINES[name]
+    free = {axis: here.at.get(axis, GRID.axes[axis][-2:]) for axis in AXES if axis != "tokens"}
+    seen = 0
+    for values in itertools.product(*free.values()):
+        point = replace(GRID.defaults, **dict(zip(free, values, strict=True)))
+        curve = {row["x"]: row["y"] for row in rows(name, dataset, **line(point))}
+        made = shard(GRID, point) if curve else {}
+        for tokens in GRID.axes["tokens"] if curve else ():
+            x, y = (value(look_up(made, GRID, replace(point, tokens=tokens), column)) for column in (here.x, here.y))
+            assert x == tokens
+            assert y == pytest.approx(curve[tokens], rel=0.006, abs=0.1 if name == "elementwise-share" else 0)
+            seen += 1
+    assert seen >= len(GRID.axes["tokens"])
+
+
+def test_a_context_between_two_lines_has_its_place() -> None:
+    """One beyond them has none."""
+    here = series("throughput-by-context").here
+    assert here is not None
+    assert here.at["context"] == [context for context in GRID.axes["context"] if context >= min(CONTEXTS)]
+    assert 4096 in here.at["context"]
+    assert 128 not in here.at["context"]
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_a_figure_that_shows_the_benchs_point_says_how(name: str) -> None:
+    """The dataset and the way to its rows come together."""
+    assert ("here" in series(name).data) == (series(name).here is not None)
 
 
 @pytest.mark.parametrize("name", ["intensity-by-tokens", "prompt-time"])

@@ -36,12 +36,9 @@
     return rows;
   };
 
-  const CHARTS = {
-    roofline: () => ({
-      data: { kernels: kernels(), trails: Object.entries(trails).flatMap(([family, kernel]) => trail(family, kernel)) },
-      signals: { gpu: lesson.point.gpu },
-      label: `Roofline of one pass. ${lesson.text("verdict")}`,
-    }),
-  };
-  lesson.chartRows = (name) => (lesson.ready(lesson.point) ? CHARTS[name]() : null);
+  lesson.charts.roofline = () => ({
+    data: { kernels: kernels(), trails: Object.entries(trails).flatMap(([family, kernel]) => trail(family, kernel)) },
+    signals: { gpu: lesson.point.gpu },
+    label: `Roofline of one pass. ${lesson.text("verdict")}`,
+  });
 })();

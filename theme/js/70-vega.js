@@ -1,0 +1,52 @@
+// One drawing of the build becomes a live one: Vega draws aside what its spec says of the rows at hand, and takes its
+// place. The chart's logic is in its spec; here rows are replaced and parameters set, nothing is computed.
+(() => {
+  "use strict";
+  if (!window.lesson) return;
+  const records = {}; // figure name → {spec, sizes}, handed over by the spec scripts
+  const loads = {}; // address → promise of its script
+  const copies = (rows) => rows.map((row) => ({ ...row })); // Vega marks the rows that it is given
+
+  lesson.spec = (name, record) => { records[name] = record; };
+
+  lesson.vega = {
+    has: (name) => name in records,
+    asked: (address) => address in loads,
+
+    load: (address) => (loads[address] ??= new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.onload = resolve;
+      script.onerror = reject;
+      script.src = address;
+      document.head.append(script);
+    })),
+
+    // box: the element of one size; rows: what lesson.chartRows says. Returns the view.
+    async build(box, name, rows) {
+      const { spec, sizes } = records[name];
+      const { parse, View, expressionInterpreter } = window.lessonVega;
+      const signals = { ...rows.signals, size: box.dataset.variant };
+      const runtime = parse({
+        ...spec,
+        ...sizes[box.dataset.variant],
+        data: spec.data.map((data) => data.name in rows.data ? { ...data, values: copies(rows.data[data.name]) } : data),
+        signals: spec.signals.map((s) => s.name in signals ? { ...s, value: signals[s.name] } : s),
+      }, null, { ast: true });
+      const aside = document.createElement("div");
+      const view = new View(runtime, { expr: expressionInterpreter, renderer: "svg" }).initialize(aside);
+      await view.runAsync();
+      const drawn = box.querySelector("svg"), live = aside.querySelector("svg");
+      for (const key of ["role", "aria-label", "font-family"]) live.setAttribute(key, drawn.getAttribute(key));
+      drawn.replaceWith(live); // drawn aside and swapped, so there is never a blank moment
+      return view;
+    },
+
+    change(view, rows) {
+      for (const [name, values] of Object.entries(rows.data)) {
+        view.change(name, window.lessonVega.changeset().remove(() => true).insert(copies(values)));
+      }
+      for (const [name, value] of Object.entries(rows.signals)) view.signal(name, value);
+      return view.runAsync();
+    },
+  };
+})();

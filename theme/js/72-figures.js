@@ -1,0 +1,92 @@
+// Figures come alive: Vega takes the drawings of the build over when the reader reaches for the bench, one by one and
+// only those in sight. One that scrolls into view is brought up to date then.
+(() => {
+  "use strict";
+  const figures = [...document.querySelectorAll("figure[data-figure][data-spec]")];
+  if (!figures.length || !window.lesson) return;
+
+  const inSight = new Set();
+  const views = new WeakMap(); // [data-variant] element → its Vega view; null: it stays as it was drawn
+  const drawnAt = new WeakMap(); // the same → the turn of the bench that it shows
+  const busy = new WeakSet();
+  let state = "asleep"; // then "loading", then "awake" or "failed"
+  let turn = 0; // counts the moves of the bench
+  let frame = 0;
+  let queue = Promise.resolve();
+
+  // what takes long is done one at a time, with room between for what the reader does
+  const inTurn = (work) => {
+    const done = queue.then(() => new Promise((resolve) => { setTimeout(resolve); })).then(work);
+    queue = done.catch(() => {});
+    return done;
+  };
+
+  const bring = async (box, name, printing) => {
+    const rows = lesson.chartRows(name);
+    drawnAt.set(box, turn);
+    if (views.has(box)) return lesson.vega.change(views.get(box), rows);
+    const build = () => lesson.vega.build(box, name, rows);
+    return views.set(box, await (printing ? build() : inTurn(build)));
+  };
+
+  const refresh = async (box, name, printing) => {
+    if (busy.has(box) || views.get(box) === null) return;
+    busy.add(box);
+    try {
+      while (drawnAt.get(box) !== turn && lesson.chartRows(name)) await bring(box, name, printing); // until it is there
+      const { label } = lesson.chartRows(name) ?? {};
+      if (label) box.querySelector("svg").setAttribute("aria-label", label);
+    } catch {
+      views.set(box, null);
+    }
+    busy.delete(box);
+  };
+
+  const refreshAll = (printing) => {
+    frame = 0;
+    if (state !== "awake") return;
+    for (const figure of printing ? figures : inSight) {
+      const { figure: name, spec } = figure.dataset;
+      if (!lesson.vega.has(name)) {
+        if (!lesson.vega.asked(spec)) lesson.vega.load(spec).then(update, () => {});
+        continue;
+      }
+      for (const box of figure.querySelectorAll("[data-variant]")) {
+        if (printing || box.getClientRects().length) refresh(box, name, printing);
+      }
+    }
+  };
+  const update = () => { frame ||= requestAnimationFrame(() => refreshAll(false)); }; // at most once a frame
+
+  const needed = () => [...new Set([figures[0].dataset.runtime, ...[...inSight].map((figure) => figure.dataset.spec)])];
+
+  const wake = async () => {
+    if (state !== "asleep") return;
+    state = "loading";
+    await Promise.allSettled(needed().map(lesson.vega.load));
+    state = window.lessonVega ? "awake" : "failed"; // failed: the drawings stay
+    update();
+  };
+
+  const prefetch = () => {
+    for (const href of state !== "asleep" || navigator.connection?.saveData ? [] : needed()) {
+      document.head.append(Object.assign(document.createElement("link"), { rel: "prefetch", as: "script", href }));
+    }
+  };
+
+  const observer = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) inSight[isIntersecting ? "add" : "delete"](target);
+    update();
+  }, { rootMargin: "25%" });
+  for (const figure of figures) observer.observe(figure);
+  const bench = document.querySelector("[data-bench]");
+  for (const intent of ["pointerover", "pointerdown", "keydown", "focusin"]) bench?.addEventListener(intent, wake);
+  addEventListener("load", () => (window.requestIdleCallback ?? setTimeout)(prefetch));
+  addEventListener("resize", update); // another drawing may have come into sight
+  addEventListener("beforeprint", () => refreshAll(true)); // paper has its own choice of drawings
+  lesson.onPoint((_, { by }) => { if (by === "failure") update(); });
+  lesson.on((point) => {
+    turn += 1;
+    if (state !== "asleep" || !lesson.isDefault(point)) { wake(); update(); } // the build drew the default point
+  });
+})();
