@@ -43,10 +43,13 @@ def build(root: Path, out: Path, base_url: str | None = None) -> Site:
     return site
 
 
-def assemble(root: Path, base_url: str | None = None) -> Site:
-    """All files of the site, in memory. Raises LessonErrors with everything that is wrong."""
+def assemble(root: Path, base_url: str | None = None, prose: Prose | None = None) -> Site:
+    """All files of the site, in memory. Raises LessonErrors with everything that is wrong.
+
+    prose: the text where it has been read already, whatever is wrong with its numbers.
+    """
     grid = load_grid(root)
-    prose = load_prose(root, Facts(grid))
+    prose = prose or load_prose(root, Facts(grid))
     site = Site()
     default, scripts = _add_shards(site, root, grid)
     drawn = _drawn(root, grid, prose, default)
@@ -115,8 +118,9 @@ def _add_assets(site: Site, root: Path, drawn: Mapping[str, Figure], scripts: Ma
     """Add what the page asks for by hashed names: styles, scripts, icon, the figures' scripts."""
     theme = root / "theme"
     tokens = (theme / "css" / "tokens.css").read_text(encoding="utf-8")
-    colours = figures.scheme_css(figures.read_colours(tokens))
-    css = "\n".join([tokens, concatenated(theme / "css", ".css", ["tokens.css"]), colours])
+    colours = figures.read_colours(tokens)
+    parts = [tokens, concatenated(theme / "css", ".css", ["tokens.css"])]
+    css = "\n".join([*parts, figures.scheme_css(colours), figures.pairing_css(colours)])
     return page.Addresses(
         css=site.add_hashed("assets/lesson.css", css),
         early=site.add_hashed("assets/early.js", (theme / "js" / "early.js").read_bytes()),

@@ -18,7 +18,7 @@ import altair as alt
 import vl_convert
 
 from builder.charts import FIGURES
-from builder.drawing import FONT, Frame, Frames, Picture, Size
+from builder.drawing import FILLS, FONT, Frame, Frames, Picture, Size
 from builder.grid import Grid
 from builder.series import SERIES, Series
 
@@ -75,6 +75,24 @@ def scheme_css(colours: Mapping[str, str]) -> str:
         for name, value in colours.items()
         for attribute in ("fill", "stroke")
     )
+
+
+def pairing_css(colours: Mapping[str, str]) -> str:
+    """Rules that pair the ledger with the roofline: pointing at a row dims the other dots, at a dot the other rows.
+
+    A dot is known by its kernel's colour, which is its fill or, where the point doesn't fit, its outline. Nothing of
+    it where there is no hovering, or where the reader's own colours stand in for ours.
+    """
+    rules = []
+    for kernel, token in FILLS.items():
+        own = f':is([fill="{colours[token]}" i],[stroke="{colours[token]}" i])'
+        row = f'tr[data-kernel="{kernel}"]'
+        dots = ".picture [class~=dots_marks]>path"
+        rules += [
+            f".bench:has({row}:is(:hover,:focus-visible)) {dots}:not({own}){{opacity:.35}}",
+            f".bench:has({dots}{own}:hover) .ledger tbody tr:not({row}){{opacity:.35}}",
+        ]
+    return "\n".join(["@media (hover:hover) and (forced-colors:none){", *rules, "}\n"])
 
 
 def specification(picture: Picture) -> dict[str, Any]:

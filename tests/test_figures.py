@@ -174,6 +174,19 @@ def test_the_scheme_rules_cover_fill_and_stroke_of_every_colour() -> None:
     assert css.count("{") == 4
 
 
+def test_pointing_at_a_row_dims_the_other_dots_and_at_a_dot_the_other_rows() -> None:
+    """By the colour of the kernel alone; not where nothing hovers, nor where the reader's own colours are shown."""
+    css = figures.pairing_css(COLOURS)
+    assert css.startswith("@media (hover:hover) and (forced-colors:none){\n")
+    assert css.endswith("}\n}\n")
+    assert css.count("{opacity:.35}") == 2 * len(drawing.FILLS)
+    own = ':is([fill="#c2410c" i],[stroke="#c2410c" i])'
+    dots = ".picture [class~=dots_marks]>path"
+    row = 'tr[data-kernel="attention"]'
+    assert f".bench:has({row}:is(:hover,:focus-visible)) {dots}:not({own}){{opacity:.35}}" in css
+    assert f".bench:has({dots}{own}:hover) .ledger tbody tr:not({row}){{opacity:.35}}" in css
+
+
 def test_colours_are_read_from_the_light_scheme() -> None:
     """The first block; the dark one only redefines."""
     css = (

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
+from builder.ledger import KERNELS
 from tests.browser.bench import RADIOS, RANGES, Bench, Truth
 
 COUNT_SPOKEN = """(status) => {
@@ -178,3 +179,51 @@ def test_a_context_past_the_model_is_marked(open_bench: Callable[..., Bench], tr
     bench.range("context").press("End")
     bench.expect_at(truth.point(context=131072))
     assert note.evaluate("(e) => getComputedStyle(e).fontWeight") == "700"
+
+
+DIMMED = """(element) => {
+  const dim = (selector) => [...element.querySelectorAll(selector)].filter((e) => getComputedStyle(e).opacity !== "1");
+  const paint = (dot) => [dot.getAttribute("fill"), dot.getAttribute("stroke")];
+  return [dim(".ledger tbody tr").map((row) => row.dataset.kernel),
+    dim("[data-variant=wide] [class~=dots_marks] > path").map(paint)];
+}"""
+
+
+@pytest.mark.parametrize(
+    "fragment", ["", "#tokens=64&context=512", "#tokens=64", "#tokens=1024&context=512&weights=int4"]
+)
+def test_a_row_and_its_dot_are_paired(open_bench: Callable[..., Bench], truth: Truth, fragment: str) -> None:
+    """Pointing at a row leaves its dot alone as it is, pointing at a dot its row: as drawn and alive, filled, pale and
+    hollow. By key a row does the same."""
+    bench = open_bench(fragment)
+    colour = truth.colours["attention"]
+
+    def dimmed() -> tuple[list[str], list[list[str]]]:
+        rows, dots = bench.root.evaluate(DIMMED)
+        return rows, dots
+
+    others = [kernel for kernel in KERNELS if kernel != "attention"]
+    for _ in range(2):  # the second time alive in any case
+        bench.page.mouse.move(5, 5)
+        assert dimmed() == ([], [])
+        bench.root.locator("tr[data-kernel=attention]").hover()
+        rows, dots = dimmed()
+        assert (rows, len(dots)) == ([], len(others))
+        assert not any(colour in dot for dot in dots)
+        path = f"[data-variant=wide] [class~=dots_marks] > :is([fill='{colour}' i], [stroke='{colour}' i])"
+        box = bench.root.locator(path).bounding_box()
+        assert box
+        bench.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        assert dimmed() == (others, [])
+        bench.page.wait_for_timeout(300)
+    bench.page.mouse.move(5, 5)
+    bench.page.locator(".more summary").focus()
+    bench.page.keyboard.press("Tab")
+    expect(bench.root.locator(f"tr[data-kernel={KERNELS[0]}]")).to_be_focused()
+    for _ in range(KERNELS.index("attention")):
+        bench.page.keyboard.press("ArrowDown")
+    expect(bench.root.locator("tr[data-kernel=attention]")).to_be_focused()
+    rows, dots = dimmed()
+    assert (rows, len(dots)) == ([], len(others))
+    bench.page.keyboard.press("Tab")
+    assert dimmed() == ([], [])

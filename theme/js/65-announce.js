@@ -11,6 +11,7 @@
   const say = (extra) => {
     clearTimeout(timer);
     timer = setTimeout(() => {
+      if (!lesson.ready(lesson.point)) return; // moved on: it is said once those numbers are there
       status.textContent = [...notes, ...extra()].filter(Boolean).join(" ");
       notes = [];
     }, REST);
