@@ -21,13 +21,24 @@ from builder.errors import LessonError, LessonErrors
 from builder.facts import Facts
 from builder.figures import Figure, vega_runtime
 from builder.grid import GRID_FILE, Grid, load_grid
+from builder.links import broken_links
 from builder.prose import Prose, load_prose
 from builder.shards import check_shard_size, look_up, roofline_rows, script_json, shard, shard_id
-from builder.site import Site, cached, compressed_size, concatenated, contents_key, refuse_foreign_folder, write
+from builder.site import (
+    Site,
+    cached,
+    compressed_size,
+    concatenated,
+    contents_key,
+    refuse_foreign_folder,
+    theme_text,
+    write,
+)
 
 APART = ("early.js", "reload.js")  # scripts that don't belong to the page's one: before it, and of serve alone
 LEDGER_FILES = ("content/grid.toml", "content/models/*.json", "content/gpus/*.toml")
-FIGURE_FILES = ("content/measured.toml", "content/history.toml", "theme/css/tokens.css")
+TOKENS = "theme/css/tokens.css"
+FIGURE_FILES = ("content/measured.toml", "content/history.toml", TOKENS)
 ROOFLINE_SIZES: tuple[Size, ...] = ("wide", "short", "phone", "strip")
 
 
@@ -59,6 +70,9 @@ def assemble(root: Path, base_url: str | None = None, prose: Prose | None = None
     published = _add_for_publishing(site, root, prose, drawn, base_url) if base_url else None
     for name, html in page.render(root, grid, prose, default, drawn, addresses, published).items():
         site.add(name, html)
+    errors = broken_links(root, site)
+    if errors:
+        raise LessonErrors(errors)
     _check_first_load(site, root, grid, addresses)
     return site
 
@@ -84,13 +98,28 @@ def _figures_text(drawn: Mapping[str, Figure]) -> str:
     return json.dumps({name: asdict(figure) for name, figure in drawn.items()}, ensure_ascii=False)
 
 
+def _colours(root: Path) -> dict[str, str]:
+    """The colour tokens of the light scheme. Raises LessonErrors where two share a value."""
+    try:
+        return figures.read_colours(theme_text(root / TOKENS))
+    except ValueError as error:
+        raise LessonErrors([LessonError(str(error), path=TOKENS)]) from None
+
+
 def draw(root: Path, grid: Grid, asked: Sequence[str], default: Mapping[str, Any]) -> dict[str, Figure]:
-    """The roofline, and the figures that are asked for, by name."""
-    colours = figures.read_colours((root / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
-    return {
-        "roofline": draw_roofline(grid, default, colours),
-        **figures.lesson_figures(root, grid, colours, asked),
-    }
+    """The roofline, and the figures that are asked for, by name. Raises LessonErrors where one can't be drawn."""
+    colours = _colours(root)
+    try:
+        return {
+            "roofline": draw_roofline(grid, default, colours),
+            **figures.lesson_figures(root, grid, colours, asked),
+        }
+    except LessonError as error:
+        raise LessonErrors([error]) from None
+    except KeyError as error:
+        raise LessonErrors([LessonError(f"the figures need the colour --{error.args[0]}", path=TOKENS)]) from None
+    except ValueError as error:
+        raise LessonErrors([LessonError(f"a figure can't be drawn: {error}")]) from None
 
 
 def draw_roofline(grid: Grid, default: Mapping[str, Any], colours: Mapping[str, str]) -> Figure:
@@ -106,8 +135,17 @@ def draw_roofline(grid: Grid, default: Mapping[str, Any], colours: Mapping[str, 
         }
         for gpu in grid.gpus.values()
     ]
+    arithmetic: Any = look_up(default, grid, grid.defaults, "gpu.arithmetic")
     return figures.figure(
-        lambda size: roofline(colours, gpus, kernels, trails, grid.defaults.gpu, size=size),  # type: ignore[arg-type]
+        lambda size: roofline(
+            colours,
+            gpus,  # type: ignore[arg-type]
+            kernels,
+            trails,
+            grid.defaults.gpu,
+            arithmetic=arithmetic,
+            size=size,
+        ),
         label=f"Roofline of one pass. {look_up(default, grid, grid.defaults, 'verdict')}",
         sizes=ROOFLINE_SIZES,
         replaced=("kernels", "trails"),
@@ -117,15 +155,14 @@ def draw_roofline(grid: Grid, default: Mapping[str, Any], colours: Mapping[str, 
 def _add_assets(site: Site, root: Path, drawn: Mapping[str, Figure], scripts: Mapping[str, str]) -> page.Addresses:
     """Add what the page asks for by hashed names: styles, scripts, icon, the figures' scripts."""
     theme = root / "theme"
-    tokens = (theme / "css" / "tokens.css").read_text(encoding="utf-8")
-    colours = figures.read_colours(tokens)
+    tokens, colours = theme_text(root / TOKENS), _colours(root)
     parts = [tokens, concatenated(theme / "css", ".css", ["tokens.css"])]
     css = "\n".join([*parts, figures.scheme_css(colours), figures.pairing_css(colours)])
     return page.Addresses(
         css=site.add_hashed("assets/lesson.css", css),
-        early=site.add_hashed("assets/early.js", (theme / "js" / "early.js").read_bytes()),
+        early=site.add_hashed("assets/early.js", theme_text(theme / "js" / "early.js")),
         js=site.add_hashed("assets/lesson.js", concatenated(theme / "js", ".js", APART)),
-        icon=site.add_hashed("assets/icon.svg", (theme / "icon.svg").read_bytes()),
+        icon=site.add_hashed("assets/icon.svg", theme_text(theme / "icon.svg")),
         vega=site.add_hashed("assets/vega.js", cached(root, f"vega-{figures.runtime_key()}.js", vega_runtime)),
         figure_scripts={
             figure.name: site.add_hashed(f"assets/{figure.name}.js", figure.script)
@@ -141,7 +178,7 @@ def _add_for_publishing(
 ) -> page.Published:
     """Add what needs whole addresses: the picture for shared links, and the site map."""
     base = base_url.rstrip("/") + "/"
-    colours = figures.read_colours((root / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
+    colours = _colours(root)
     kicker = Markup(prose.kicker_html).striptags()
     name = site.add_hashed("assets/card.png", card(prose.title, kicker, drawn["roofline"].svgs["wide"], colours))
     site.add("sitemap.xml", page.sitemap(base))

@@ -193,16 +193,15 @@ def numbers(fix: bool, ref: str | None, form: str) -> None:
 
 @main.command()
 def check() -> None:
-    """Check all of the content at once, and write nothing: data, numbers, claims, figures, budgets."""
-    from builder.build import assemble
-    from builder.facts import Facts
+    """Check all of the content at once, and write nothing: data and sources, numbers and claims, links, budgets."""
+    from builder.check import check as check_content
     from builder.numbers import summary
-    from builder.prose import load_prose
 
-    root = project_root()
     with _content_errors():
-        prose = load_prose(root, Facts(load_grid(root)))
-        assemble(root)
+        prose, errors = check_content(project_root())
+        if errors:
+            raise LessonErrors(errors)
+        assert prose is not None
     click.echo(f"Nothing is wrong. Numbers in the text: {summary(prose)}.")
 
 

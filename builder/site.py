@@ -54,11 +54,22 @@ class Site:
         return self.add(hashed(name, content), content)
 
 
+def theme_text(path: Path) -> str:
+    """The text of a file of the theme. Raises LessonErrors where it is missing or isn't UTF-8."""
+    shown = "/".join(path.parts[path.parts.index("theme") :]) if "theme" in path.parts else str(path)
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise LessonErrors([LessonError(f"not UTF-8 text (byte {error.start})", path=shown)]) from None
+    except OSError as error:
+        raise LessonErrors([LessonError(f"can't be read: {error.strerror or error}", path=shown)]) from None
+
+
 def concatenated(folder: Path, ending: str, leave_out: Iterable[str] = ()) -> str:
-    """The files of a theme folder in the order of their names, as one text."""
+    """The files of a theme folder in the order of their names, as one text. Raises as theme_text does."""
     left_out = set(leave_out)
     paths = [path for path in sorted(folder.glob(f"*{ending}")) if path.name not in left_out]
-    return "\n".join(path.read_text(encoding="utf-8").rstrip() + "\n" for path in paths)
+    return "\n".join(theme_text(path).rstrip() + "\n" for path in paths)
 
 
 def contents_key(root: Path, patterns: Iterable[str], *more: str) -> str:

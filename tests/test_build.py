@@ -225,6 +225,24 @@ def test_shards_over_their_budget_are_told_once(checkout):
     assert error.message.startswith("shard h100-")
 
 
+def test_a_colour_that_is_gone_is_told(checkout, monkeypatch):
+    """A figure that misses a token names it, and the file where it should stand."""
+    monkeypatch.setattr(build, "draw_roofline", DRAW)
+    edit(checkout / "theme" / "css" / "tokens.css", "--attention:", "--atention:")
+    with pytest.raises(LessonErrors) as problems:
+        build.assemble(checkout)
+    assert [str(error) for error in problems.value.errors] == [
+        "theme/css/tokens.css: the figures need the colour --attention"
+    ]
+
+
+def test_two_tokens_of_one_colour_are_told(checkout):
+    """The dark scheme is chosen by the light colour, so two tokens can't share one."""
+    edit(checkout / "theme" / "css" / "tokens.css", "#54514a", "#1c1b19")
+    with pytest.raises(LessonErrors, match=r"^theme/css/tokens\.css: two colour tokens share a value"):
+        build.assemble(checkout)
+
+
 BUILD = """
 import sys
 from pathlib import Path

@@ -39,7 +39,8 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the lesson's data to break, as the working directory."""
     for folder in ("models", "gpus"):
         shutil.copytree(ROOT / "content" / folder, tmp_path / "content" / folder)
-    shutil.copy(ROOT / "content" / "grid.toml", tmp_path / "content")
+    for name in ("grid.toml", "sources.toml"):
+        shutil.copy(ROOT / "content" / name, tmp_path / "content")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -382,7 +383,8 @@ def test_fix_and_diff_exclude_each_other(prose):
 
 def test_check_counts_the_numbers_of_a_good_text(prose, monkeypatch):
     """Nothing is written; the count is printed."""
-    monkeypatch.setattr(build_module, "assemble", lambda root: Site())
+    monkeypatch.setattr(build_module, "assemble", lambda root, prose: Site())
+    monkeypatch.delitem(sys.modules, "builder.check", raising=False)
     result = lesson("check")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "2 bound, 1 claim, 0 exempt" in result.stdout

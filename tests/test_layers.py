@@ -45,6 +45,7 @@ ORDER = [
     "numbers",
     "page",
     "site",
+    "links",
     "build",
     "check",
     "serve",

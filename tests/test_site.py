@@ -12,7 +12,17 @@ import pytest
 
 from builder import site as site_module
 from builder.errors import LessonErrors
-from builder.site import Site, cached, compressed_size, concatenated, contents_key, hashed, refuse_foreign_folder, write
+from builder.site import (
+    Site,
+    cached,
+    compressed_size,
+    concatenated,
+    contents_key,
+    hashed,
+    refuse_foreign_folder,
+    theme_text,
+    write,
+)
 
 OURS = {
     "index.html": b"<a href=assets/lesson.1.css>",
@@ -345,6 +355,17 @@ def test_theme_files_come_in_the_order_of_their_names(tmp_path):
     for name, text in (("20-b.js", "b\n\n"), ("10-a.js", "a"), ("90-dev.js", "no"), ("x.css", "no")):
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert concatenated(tmp_path, ".js", ["90-dev.js"]) == "a\n\nb\n"
+
+
+def test_a_missing_or_mangled_theme_file_is_told_by_name(tmp_path):
+    """The path as the author knows it, from theme/ on; never a traceback."""
+    folder = tmp_path / "theme" / "css"
+    folder.mkdir(parents=True)
+    with pytest.raises(LessonErrors, match=r"^theme/css/tokens\.css: can't be read: No such file"):
+        theme_text(folder / "tokens.css")
+    (folder / "tokens.css").write_bytes(b"a\xff")
+    with pytest.raises(LessonErrors, match=r"^theme/css/tokens\.css: not UTF-8 text \(byte 1\)"):
+        concatenated(folder, ".css")
 
 
 # the cache of what is slow to make

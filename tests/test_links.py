@@ -1,0 +1,51 @@
+"""Links and anchors inside the site."""
+
+from pathlib import Path
+
+import pytest
+
+from builder.links import broken_links
+from builder.site import Site
+
+
+def told(tmp_path: Path, body: str, prose: str = "", **files: bytes) -> list[str]:
+    """What is wrong with a site of one page."""
+    (tmp_path / "content").mkdir(exist_ok=True)
+    (tmp_path / "content" / "lesson.md").write_text(prose, encoding="utf-8")
+    page = f'<h1 id="top">A</h1><h2 id="ridge">B</h2><h2 id="bench">C</h2>{body}'
+    return [str(error) for error in broken_links(tmp_path, Site({"index.html": page.encode(), **files}))]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '<a href="#ridge">x</a>',
+        '<a href="index.html#ridge">x</a>',
+        '<a href="#tokens=64&amp;gpu=h200">a point of the bench</a>',
+        '<a href="https://example.org/nowhere#at-all">outside</a>',
+        '<script src="a.js"></script>',
+        '<figure data-spec="a.js"></figure>',
+        '<img src="a.js" alt="">',
+    ],
+)
+def test_what_leads_somewhere_is_fine(tmp_path, body):
+    """Places of the page, files of the site, points of the bench; what is outside is checked apart."""
+    assert told(tmp_path, body, **{"a.js": b""}) == []
+
+
+def test_a_dead_anchor_is_told_at_its_place_in_the_prose(tmp_path):
+    """File, line and column of the link, and the nearest place there is."""
+    prose = "---\n---\n\nSee [the ridge](#rigde).\n"
+    assert told(tmp_path, '<a href="#rigde">the ridge</a>', prose) == [
+        "content/lesson.md:4:17: there is no place '#rigde' in the lesson\n  hint: did you mean 'ridge'?"
+    ]
+
+
+def test_all_that_is_dead_is_told(tmp_path):
+    """A missing file, an address from the server's root, an image without a text, a heading level that is skipped."""
+    body = '<a href="a.pdf">x</a><link href="/b.css"><img src="c.png"><h4>D</h4>'
+    found = "\n".join(told(tmp_path, body, **{"c.png": b""}))
+    assert "there is no file 'a.pdf' in the site" in found
+    assert "'/b.css' starts at the root of the server" in found
+    assert "index.html: 1 images have no alternative text" in found
+    assert "index.html: a heading of level 4 follows one of level 2" in found
