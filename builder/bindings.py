@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from builder import lint
+from builder.dimensions import ONE
 from builder.errors import LessonError
 from builder.facts import Facts
 from builder.ledger import Point
 from builder.markdown import Span
-from builder.numerals import ONE, Numeral, compare, numerals_in, quantity
+from builder.numerals import Numeral, compare, numerals_in, quantity
 from builder.places import Inline
 from builder.syntax import Fact
 from builder.values import AXES, Place, Result, show

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from builder.numerals import TOKEN
+from builder.dimensions import TOKEN
 from builder.syntax import Fact, wrong
 from builder.values import AXES, COUNTED, Array, Place, Span, Value, show_value
 from builder.vocabulary import ON_EVERY_GPU, Vocabulary

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from builder import claims
+from builder.dimensions import ONE, PLAIN, TOKEN
 from builder.errors import LessonError, did_you_mean
-from builder.numerals import ONE, PLAIN, TOKEN
 from builder.syntax import Fact, Setting, parse, wrong
 from builder.values import AXES, Place, Proof, Result, Subject, Value
 from builder.vocabulary import GridLike, Notes, Vocabulary

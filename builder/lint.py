@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from builder.numerals import numerals_in, unit_at
+from builder.dimensions import unit_at
+from builder.numerals import numerals_in
 
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 _REFERENCE = "sections?|parts?|chapters?|figures?|figs?\\.|tables?|questions?|footnotes?|equations?|§+"

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from builder.dimensions import TOKEN, Dimension, unit_names, unit_of
 from builder.errors import LessonError, did_you_mean
-from builder.numerals import TOKEN, Dimension, unit_names, unit_of
 
 LONGEST = 600  # characters of a fact
 DEEPEST = 40  # nested brackets and operators

@@ -11,8 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from builder.assumptions import DEFAULT, Assumptions
-from builder.ledger import Point
-from builder.numerals import (
+from builder.dimensions import (
     BYTE,
     BYTE_PER_SECOND,
     FLOP,
@@ -25,6 +24,7 @@ from builder.numerals import (
     TOKENS_PER_SECOND,
     Dimension,
 )
+from builder.ledger import Point
 
 Array = npt.NDArray[Any]
 

@@ -15,9 +15,7 @@ import numpy as np
 
 from builder import assumptions, roofline
 from builder.catalog import Gpu, Model
-from builder.errors import LessonError, did_you_mean
-from builder.ledger import GROUPS, KERNELS, MOST_TOKENS, Kernel, Point, forward_pass
-from builder.numerals import (
+from builder.dimensions import (
     BYTE,
     BYTE_PER_SECOND,
     FLOP,
@@ -29,6 +27,8 @@ from builder.numerals import (
     TOKENS_PER_SECOND,
     Dimension,
 )
+from builder.errors import LessonError, did_you_mean
+from builder.ledger import GROUPS, KERNELS, MOST_TOKENS, Kernel, Point, forward_pass
 from builder.syntax import Setting, wrong
 from builder.units import DTYPE_BITS, WEIGHT_DTYPES
 from builder.values import AXES, COUNTED, Array, Place, Span, Subject, Value

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import settings as settings_of
 from markdown_it.utils import read_fixture_file
 
+from builder.dimensions import ONE
 from builder.errors import LessonError
 from builder.facts import Facts
 from builder.grid import load_grid
-from builder.numerals import ONE, compare, numerals_in, quantity
+from builder.numerals import compare, numerals_in, quantity
 from builder.syntax import settings
 from builder.values import Result, show
 from tests.conftest import ROOT
