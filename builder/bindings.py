@@ -163,7 +163,7 @@ class Checker:
             if numeral.sign == "-":
                 hint = "a minus is − (U+2212), not a hyphen; `numbers --fix` writes it"
             elif fact.width is None and _rounded(numeral, result):
-                hint = "zeros at the end are digits: say how wide it may be, such as within 5%"
+                hint = "zeros at the end are digits: say within 5% if it is meant to be round"
         return span.inline.wrong(message, span.text_start, hint)
 
     def _claim(

@@ -95,13 +95,13 @@ class Facts:
             place = base
         exact, near = place.point, self.vocabulary.nearest(place.point)
         off = [
-            f"{axis} {getattr(exact, axis):,} isn't a position of the bench, {getattr(near, axis):,} is the nearest"
+            f"{axis} stands at {getattr(near, axis):,}, the nearest to {getattr(exact, axis):,}"
             for axis in ("tokens", "context")
             if getattr(exact, axis) != getattr(near, axis)
         ]
         if exact.weights != near.weights:
-            off.append(f"the bench has no {exact.weights}, {near.weights} is the nearest")
-        off += [f"the bench leaves {name} as it is" for name, _ in place.assumptions]
+            off.append(f"weights stands at {near.weights}, the nearest to {exact.weights}")
+        off += [f"{name}={value} can't be set" for name, value in place.assumptions]
         return {"point": near, "exact": exact, "off_grid": "; ".join(off) or None, "subject": subject}
 
 

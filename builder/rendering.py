@@ -110,9 +110,8 @@ class Renderer:
             return f'<span class="{kind}">'
         attributes = {"class": kind, "href": bound.fragment or "", "data-fact": bound.fact, **_pointing(result.subject)}
         if bound.off_grid:
-            attributes["title"] = (
-                f"At exactly this point: {bound.shown or 'see the text'}. On the bench: {bound.off_grid}."
-            )
+            exactly = f"Exactly: {bound.shown}. " if bound.kind == "value" else ""
+            attributes["title"] = f"{exactly}On the bench, {bound.off_grid}."
             attributes["data-off-grid"] = bound.off_grid
         written = " ".join(f'{name}="{escapeHtml(value)}"' for name, value in attributes.items())
         return f"<a {written}>"
@@ -140,10 +139,11 @@ class Renderer:
             lines.append(f"Proved over {escapeHtml(result.proof.range)}")
         elif result.exact:
             lines.append(f"At {escapeHtml(words_of(result.exact))}")
+        if bound.off_grid:
+            lines.append(f"On the bench, {escapeHtml(bound.off_grid)}")
+        label = escapeHtml(f"What was proved: {bound.text}")
         inner = "".join(f'<span class="proof-line">{line}</span> ' for line in lines)
-        button = (
-            f'<button type="button" class="proof-mark" popovertarget="{name}" aria-label="What was proved">∎</button>'
-        )
+        button = f'<button type="button" class="proof-mark" popovertarget="{name}" aria-label="{label}">∎</button>'
         return f'{button}<span class="proof" id="{name}" popover>{inner.rstrip()}</span>'
 
 

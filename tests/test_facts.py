@@ -115,8 +115,8 @@ def test_a_link_goes_to_the_nearest_position_and_says_so(facts: Facts) -> None:
     assert result.point is not None
     assert (result.point.tokens, result.point.context) == (1024, 512)
     assert result.off_grid == (
-        "tokens 1,000 isn't a position of the bench, 1,024 is the nearest; "
-        "context 700 isn't a position of the bench, 512 is the nearest; the bench leaves lm_head as it is"
+        "tokens stands at 1,024, the nearest to 1,000; context stands at 512, the nearest to 700; "
+        "lm_head=bf16 can't be set"
     )
     assert evaluate(facts, "throughput @ tokens=64").off_grid is None
 
