@@ -155,7 +155,10 @@ class Checker:
         if numeral.in_words and bound.written is None:
             message, hint = f"'{bound.text}' is stale: {now}", "words aren't rewritten by --fix: yours to reword"
         elif bound.written is None:
-            message, hint = f"'{bound.text}' is stale: {now}", "choose another unit for it"
+            message, hint = (
+                f"'{bound.text}' is stale: {now}",
+                "no digits say it in this form: choose another unit, or leave the k out",
+            )
         elif numeral.in_words:
             message, hint = f"{numeral.text} → {bound.written}: {now}", "words aren't rewritten by --fix"
         else:

@@ -168,10 +168,9 @@ class _Evaluation:
 
     def _arithmetic(self, node: ast.BinOp, place: Place) -> Value:
         left, right = self._of_kind("number", node.left, place), self._of_kind("number", node.right, place)
-        position = False
         if isinstance(node.op, ast.Add | ast.Sub):
             left, right = self._alike(node, left, right)
-            dimension, position = left.dimension, left.position or right.position
+            dimension = left.dimension
         elif isinstance(node.op, ast.Pow):
             dimension = left.dimension.power(int(right.data)) if left.dimension is not None else None
         elif left.dimension is None and right.dimension is None:
@@ -189,7 +188,7 @@ class _Evaluation:
             data = _ARITHMETIC[type(node.op)](tops, bottoms)
         if not np.all(np.isfinite(data)):
             raise self._wrong(f"{self.fact.text_of(node)} is too large to be a number", node)
-        return Value(data, "number", dimension, position)
+        return Value(data, "number", dimension)
 
     def _zero(self, node: ast.expr, place: Place) -> LessonError:
         if isinstance(node, ast.Name) and node.id in self.fact.literals:

@@ -85,8 +85,8 @@ class Numeral:
 
     def rewritten(self, value: float, width: float | None, kilo: float = 1000.0) -> str | None:
         """The digits that state `value` in this form; with a width, as few of them as stay within it, or None."""
-        if self.kilo and kilo == 1024.0 and (value / 1024.0 * 10**self.decimals) % 1:
-            return f"{value:,.0f}"
+        if self.kilo and kilo == 1024.0 and width is None and (value / 1024.0 * 10**self.decimals) % 1:
+            return None  # no digits before this k state the position
         if width is None:
             return self.written(value, kilo)
         scale = kilo if self.kilo else self.scale

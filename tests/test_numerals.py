@@ -117,7 +117,7 @@ def test_k_is_a_thousand_but_1024_for_a_position() -> None:
     assert not held("8k", 8000, TOKENS, position=True).ok
     assert held("8k", 8000, RATE).ok
     assert held("8k", 16384, TOKENS, position=True).written == "16k"
-    assert held("8k", 8000, TOKENS, position=True).written == "8,000"
+    assert held("8k", 8000, TOKENS, position=True) == Comparison(False, None)
 
 
 WIDE = [
