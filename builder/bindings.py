@@ -13,12 +13,13 @@ from builder import lint
 from builder.dimensions import ONE
 from builder.errors import LessonError
 from builder.facts import Facts
+from builder.grid import AXES
 from builder.ledger import Point
 from builder.markdown import Span
 from builder.numerals import Numeral, compare, numerals_in, quantity
 from builder.places import Inline
 from builder.syntax import Fact
-from builder.values import AXES, Place, Result, show
+from builder.values import Place, Result, show
 
 
 @dataclass(frozen=True)

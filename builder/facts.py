@@ -17,9 +17,10 @@ import numpy as np
 from builder import claims
 from builder.dimensions import ONE, PLAIN, TOKEN
 from builder.errors import LessonError, did_you_mean
+from builder.grid import AXES, Grid
 from builder.syntax import Fact, Setting, parse, wrong
-from builder.values import AXES, Place, Proof, Result, Subject, Value
-from builder.vocabulary import GridLike, Notes, Vocabulary
+from builder.values import Place, Proof, Result, Subject, Value
+from builder.vocabulary import Notes, Vocabulary
 
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -35,7 +36,7 @@ _KINDS = {"number": "a number", "symbol": "a text", "truth": "true or false"}
 class Facts:
     """Evaluates facts over one grid. Its errors are LessonErrors whose column counts from the start of the fact."""
 
-    def __init__(self, grid: GridLike) -> None:
+    def __init__(self, grid: Grid) -> None:
         self.grid = grid
         self.vocabulary = Vocabulary(grid)
         self._parsed: dict[str, Fact] = {}

@@ -21,7 +21,7 @@ _FROM_WORD = r"\d+(?:\.\d+)*|two|three|four|five|six|seven|eight|nine|ten|eleven
 # software whose name is followed by a version
 _VERSIONED = (
     "vLLM|SGLang|TRT-LLM|TensorRT-LLM|TensorRT|PyTorch|CUDA|cuDNN|Triton|Python|NumPy|Linux|Ubuntu|Chromium|Chrome"
-    "|Firefox|Safari|Vega|Vega-Lite|Altair|DCGM|Nsight Compute|Nsight Systems|driver|Playwright"
+    "|Firefox|Safari|Vega|Vega-Lite|Altair|Nsight Compute|Nsight Systems|driver|Playwright"
 )
 _REFERENCES = re.compile(
     rf"""(?<!\w)(?:{_REFERENCE})[ \u00a0]?(?:{_FROM_WORD})           # 'parts 6 to 8', 'section two'

@@ -130,6 +130,8 @@ _MULTIPLES = {
     **dict.fromkeys(("quadruple", "quadruples", "quadrupled", "quadrupling"), 4.0),
     **dict.fromkeys(("halve", "halved", "halving"), 0.5),
 }
+_FRACTIONS = {"½": 0.5, "⅓": 1 / 3, "⅔": 2 / 3, "¼": 0.25, "¾": 0.75, "⅕": 0.2, "⅛": 0.125}
+_FRACTION = re.compile(f"[{''.join(_FRACTIONS)}]")
 _DIGIT_WORD = "|".join(word for word, number in _SMALL.items() if number < 10)
 _JOIN = r"(?:[\s\u00a0]+|-)"
 _TO_99 = (
@@ -230,6 +232,9 @@ def numerals_in(text: str) -> Iterator[Numeral]:
     """Every number of a text, in digits or in words, from left to right."""
     found = [_digit_numeral(match, text) for match in _DIGITS.finditer(text)]
     ends = {behind.end() for number in found if (behind := _SCALE_BEHIND.match(text, number.end))}
+    for sign in _FRACTION.finditer(text):
+        value = _FRACTIONS[sign[0]]
+        found.append(Numeral(sign.start(), sign.end(), sign[0], value, in_words=True, tolerance=0.005))
     at = 0
     for word in _LETTERS.finditer(text):  # trying the long pattern at every letter would take most of the time
         first = word[0].lower().removesuffix("fold")

@@ -21,9 +21,10 @@ from markdown_it.token import Token
 from builder import maths
 from builder.bindings import Checked
 from builder.blocks import Blocks
+from builder.grid import AXES
 from builder.ledger import Point
 from builder.markdown import Span
-from builder.values import AXES, Subject
+from builder.values import Subject
 
 
 class Renderer:

@@ -24,11 +24,11 @@ from builder.dimensions import (
     TOKENS_PER_SECOND,
     Dimension,
 )
+from builder.grid import AXES
 from builder.ledger import Point
 
 Array = npt.NDArray[Any]
 
-AXES = ("phase", "tokens", "context", "gpu", "weights", "kv", "attention")
 COUNTED = ("tokens", "context")  # the axes that are numbers and have an order
 
 

@@ -58,6 +58,7 @@ HOLDS = [
     ("a third", 0.3301, PLAIN),
     ("two thirds", 0.668, PLAIN),
     ("twice", 1.96, PLAIN),
+    ("½", 0.5021, PLAIN),
     ("threefold", 3.04, PLAIN),
     ("a thousand tokens", 1000.0, TOKENS),
     ("two hundred and fifty users", 250.0, TOKENS),
