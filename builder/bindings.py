@@ -10,14 +10,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from builder import lint
+from builder.dimensions import ONE
 from builder.errors import LessonError
 from builder.facts import Facts
+from builder.grid import AXES
 from builder.ledger import Point
 from builder.markdown import Span
-from builder.numerals import ONE, Numeral, compare, numerals_in, quantity
+from builder.numerals import Numeral, compare, numerals_in, quantity
 from builder.places import Inline
 from builder.syntax import Fact
-from builder.values import AXES, Place, Result, show
+from builder.values import Place, Result, show
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,10 @@ class Checker:
         if numeral.in_words and bound.written is None:
             message, hint = f"'{bound.text}' is stale: {now}", "words aren't rewritten by --fix: yours to reword"
         elif bound.written is None:
-            message, hint = f"'{bound.text}' is stale: {now}", "choose another unit for it"
+            message, hint = (
+                f"'{bound.text}' is stale: {now}",
+                "no digits say it in this form: choose another unit, or leave the k out",
+            )
         elif numeral.in_words:
             message, hint = f"{numeral.text} → {bound.written}: {now}", "words aren't rewritten by --fix"
         else:
@@ -162,7 +167,7 @@ class Checker:
             if numeral.sign == "-":
                 hint = "a minus is − (U+2212), not a hyphen; `numbers --fix` writes it"
             elif fact.width is None and _rounded(numeral, result):
-                hint = "zeros at the end are digits: say how wide it may be, such as within 5%"
+                hint = "zeros at the end are digits: say within 5% if it is meant to be round"
         return span.inline.wrong(message, span.text_start, hint)
 
     def _claim(

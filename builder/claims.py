@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from builder.numerals import TOKEN
+from builder.dimensions import TOKEN
+from builder.grid import AXES
 from builder.syntax import Fact, wrong
-from builder.values import AXES, COUNTED, Array, Place, Span, Value, show_value
+from builder.values import COUNTED, Array, Place, Span, Value, show_value
 from builder.vocabulary import ON_EVERY_GPU, Vocabulary
 
 OVER_THE_GRID = ("everywhere", "nowhere", "rising", "falling")

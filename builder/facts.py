@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from builder import claims
+from builder.dimensions import ONE, PLAIN, TOKEN
 from builder.errors import LessonError, did_you_mean
-from builder.numerals import ONE, PLAIN, TOKEN
+from builder.grid import AXES, Grid
 from builder.syntax import Fact, Setting, parse, wrong
-from builder.values import AXES, Place, Proof, Result, Subject, Value
-from builder.vocabulary import GridLike, Notes, Vocabulary
+from builder.values import Place, Proof, Result, Subject, Value
+from builder.vocabulary import Notes, Vocabulary
 
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -35,7 +36,7 @@ _KINDS = {"number": "a number", "symbol": "a text", "truth": "true or false"}
 class Facts:
     """Evaluates facts over one grid. Its errors are LessonErrors whose column counts from the start of the fact."""
 
-    def __init__(self, grid: GridLike) -> None:
+    def __init__(self, grid: Grid) -> None:
         self.grid = grid
         self.vocabulary = Vocabulary(grid)
         self._parsed: dict[str, Fact] = {}
@@ -95,13 +96,13 @@ class Facts:
             place = base
         exact, near = place.point, self.vocabulary.nearest(place.point)
         off = [
-            f"{axis} {getattr(exact, axis):,} isn't a position of the bench, {getattr(near, axis):,} is the nearest"
+            f"{axis} stands at {getattr(near, axis):,}, the nearest to {getattr(exact, axis):,}"
             for axis in ("tokens", "context")
             if getattr(exact, axis) != getattr(near, axis)
         ]
         if exact.weights != near.weights:
-            off.append(f"the bench has no {exact.weights}, {near.weights} is the nearest")
-        off += [f"the bench leaves {name} as it is" for name, _ in place.assumptions]
+            off.append(f"weights stands at {near.weights}, the nearest to {exact.weights}")
+        off += [f"{name}={value} can't be set" for name, value in place.assumptions]
         return {"point": near, "exact": exact, "off_grid": "; ".join(off) or None, "subject": subject}
 
 
@@ -168,10 +169,9 @@ class _Evaluation:
 
     def _arithmetic(self, node: ast.BinOp, place: Place) -> Value:
         left, right = self._of_kind("number", node.left, place), self._of_kind("number", node.right, place)
-        position = False
         if isinstance(node.op, ast.Add | ast.Sub):
             left, right = self._alike(node, left, right)
-            dimension, position = left.dimension, left.position or right.position
+            dimension = left.dimension
         elif isinstance(node.op, ast.Pow):
             dimension = left.dimension.power(int(right.data)) if left.dimension is not None else None
         elif left.dimension is None and right.dimension is None:
@@ -189,7 +189,7 @@ class _Evaluation:
             data = _ARITHMETIC[type(node.op)](tops, bottoms)
         if not np.all(np.isfinite(data)):
             raise self._wrong(f"{self.fact.text_of(node)} is too large to be a number", node)
-        return Value(data, "number", dimension, position)
+        return Value(data, "number", dimension)
 
     def _zero(self, node: ast.expr, place: Place) -> LessonError:
         if isinstance(node, ast.Name) and node.id in self.fact.literals:

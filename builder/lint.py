@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from builder.numerals import numerals_in, unit_at
+from builder.dimensions import unit_at
+from builder.numerals import numerals_in
 
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 _REFERENCE = "sections?|parts?|chapters?|figures?|figs?\\.|tables?|questions?|footnotes?|equations?|§+"
@@ -20,7 +21,7 @@ _FROM_WORD = r"\d+(?:\.\d+)*|two|three|four|five|six|seven|eight|nine|ten|eleven
 # software whose name is followed by a version
 _VERSIONED = (
     "vLLM|SGLang|TRT-LLM|TensorRT-LLM|TensorRT|PyTorch|CUDA|cuDNN|Triton|Python|NumPy|Linux|Ubuntu|Chromium|Chrome"
-    "|Firefox|Safari|Vega|Vega-Lite|Altair|DCGM|Nsight Compute|Nsight Systems|driver|Playwright"
+    "|Firefox|Safari|Vega|Vega-Lite|Altair|Nsight Compute|Nsight Systems|driver|Playwright"
 )
 _REFERENCES = re.compile(
     rf"""(?<!\w)(?:{_REFERENCE})[ \u00a0]?(?:{_FROM_WORD})           # 'parts 6 to 8', 'section two'

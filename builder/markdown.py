@@ -91,6 +91,8 @@ def _label_end(text: str, start: int, stop: int) -> tuple[int, bool]:
         elif character == "[":
             nested = nested or depth > 0
             depth += 1
+            if depth > 4:  # nobody's text; and a row of [ takes no time
+                break
         elif character == "]":
             depth -= 1
             if depth == 0:

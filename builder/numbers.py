@@ -20,10 +20,9 @@ from typing import Any
 from builder.bindings import Bound
 from builder.errors import LessonError, LessonErrors
 from builder.facts import Facts
-from builder.grid import load_grid
+from builder.grid import AXES, load_grid
 from builder.places import Source
 from builder.prose import Prose, read, sources
-from builder.values import AXES
 
 FORMATS = ("text", "markdown", "json")
 _SAME = 1e-9  # relative: a value that moved by less didn't move

@@ -36,11 +36,12 @@ from markdown_it.token import Token
 
 from builder import lint, maths
 from builder.bindings import Bound, Checked, Checker
+from builder.blocks import Blocks, plain_text
 from builder.errors import LessonError, LessonErrors, did_you_mean
 from builder.facts import Facts
 from builder.markdown import Parsed, Span, parse, parse_inline, parser
 from builder.places import Inline, Source
-from builder.rendering import Blocks, Renderer, plain_text
+from builder.rendering import Renderer
 from builder.syntax import Setting, settings
 from builder.values import Place
 
@@ -207,7 +208,7 @@ class _Reader:
         parsed = [parse(self.md, text, front.lines if text is texts[0] else 0) for text in texts]
         for each in (head, *parsed):
             self._check(each, checker)
-        blocks = Blocks(self.md, self.checked, self.errors)
+        blocks = Blocks(self.errors)
         sections = blocks.sections(parsed)
         renderer = Renderer(self.md, self.checked, blocks)
         if "title" not in front.values and front.lines:

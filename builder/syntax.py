@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from builder.dimensions import TOKEN, Dimension, unit_names, unit_of
 from builder.errors import LessonError, did_you_mean
-from builder.numerals import TOKEN, Dimension, unit_names, unit_of
 
 LONGEST = 600  # characters of a fact
 DEEPEST = 40  # nested brackets and operators
@@ -359,6 +359,10 @@ def _check_nodes(fact: Fact, node: ast.AST, depth: int) -> None:
         case ast.Call(function, arguments, keywords):
             if not isinstance(function, ast.Name | ast.Attribute) or any(word.arg is None for word in keywords):
                 raise wrong("only a name can be called", fact.offset(node), "write throughput(tokens=64)")
+            names = [word.arg for word in keywords]
+            for index, word in enumerate(keywords):
+                if word.arg in names[:index]:
+                    raise wrong(f"'{word.arg}' is set twice in one bracket", fact.offset(word), "keep one of the two")
             children = (function, *arguments, *(word.value for word in keywords))
         case ast.Attribute(ast.Name(), _):
             pass

@@ -11,8 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from builder.assumptions import DEFAULT, Assumptions
-from builder.ledger import Point
-from builder.numerals import (
+from builder.dimensions import (
     BYTE,
     BYTE_PER_SECOND,
     FLOP,
@@ -25,10 +24,11 @@ from builder.numerals import (
     TOKENS_PER_SECOND,
     Dimension,
 )
+from builder.grid import AXES
+from builder.ledger import Point
 
 Array = npt.NDArray[Any]
 
-AXES = ("phase", "tokens", "context", "gpu", "weights", "kv", "attention")
 COUNTED = ("tokens", "context")  # the axes that are numbers and have an order
 
 

@@ -7,17 +7,14 @@ that the page doesn't; passes are computed when a name first asks for them and r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from builder import assumptions, roofline
-from builder.catalog import Gpu, Model
-from builder.errors import LessonError, did_you_mean
-from builder.ledger import GROUPS, KERNELS, MOST_TOKENS, Kernel, Point, forward_pass
-from builder.numerals import (
+from builder.dimensions import (
     BYTE,
     BYTE_PER_SECOND,
     FLOP,
@@ -29,9 +26,12 @@ from builder.numerals import (
     TOKENS_PER_SECOND,
     Dimension,
 )
+from builder.errors import LessonError, did_you_mean
+from builder.grid import AXES, Grid
+from builder.ledger import GROUPS, KERNELS, MOST_TOKENS, Kernel, Point, forward_pass
 from builder.syntax import Setting, wrong
 from builder.units import DTYPE_BITS, WEIGHT_DTYPES
-from builder.values import AXES, COUNTED, Array, Place, Span, Subject, Value
+from builder.values import COUNTED, Array, Place, Span, Subject, Value
 
 # totals of a pass; each is also the name of a readout on the page
 TOTALS: dict[str, Dimension] = {
@@ -97,26 +97,6 @@ ON_EVERY_GPU = frozenset(
 _READOUT_OF_HARDWARE = {"ridge_point": "arithmetic_intensity", "memory_bytes": "resident_bytes"}
 
 
-class GridLike(Protocol):
-    """What facts need of a grid."""
-
-    @property
-    def model(self) -> Model:
-        """The lesson's model."""
-
-    @property
-    def gpus(self) -> Mapping[str, Gpu]:
-        """GPUs by id."""
-
-    @property
-    def axes(self) -> Mapping[str, tuple[Any, ...]]:
-        """The positions of each axis."""
-
-    @property
-    def defaults(self) -> Point:
-        """Where the page starts."""
-
-
 @dataclass
 class Notes:
     """What an evaluation came across: the places that its names read, in order, and what of them."""
@@ -128,7 +108,7 @@ class Notes:
 class Vocabulary:
     """Looks names up over one grid. Its errors have an offset of 0; the caller knows where the name stands."""
 
-    def __init__(self, grid: GridLike) -> None:
+    def __init__(self, grid: Grid) -> None:
         self.grid = grid
         self._rows: dict[tuple[Any, ...], dict[str, Kernel]] = {}
         self._passes: dict[Place, roofline.Pass] = {}

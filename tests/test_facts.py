@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import settings as settings_of
 from markdown_it.utils import read_fixture_file
 
+from builder.dimensions import ONE
 from builder.errors import LessonError
 from builder.facts import Facts
 from builder.grid import load_grid
-from builder.numerals import ONE, compare, numerals_in, quantity
+from builder.numerals import compare, numerals_in, quantity
 from builder.syntax import settings
 from builder.values import Result, show
 from tests.conftest import ROOT
@@ -114,8 +115,8 @@ def test_a_link_goes_to_the_nearest_position_and_says_so(facts: Facts) -> None:
     assert result.point is not None
     assert (result.point.tokens, result.point.context) == (1024, 512)
     assert result.off_grid == (
-        "tokens 1,000 isn't a position of the bench, 1,024 is the nearest; "
-        "context 700 isn't a position of the bench, 512 is the nearest; the bench leaves lm_head as it is"
+        "tokens stands at 1,024, the nearest to 1,000; context stands at 512, the nearest to 700; "
+        "lm_head=bf16 can't be set"
     )
     assert evaluate(facts, "throughput @ tokens=64").off_grid is None
 

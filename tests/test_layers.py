@@ -14,6 +14,7 @@ from tests.conftest import ROOT
 ORDER = [
     "errors",
     "units",
+    "dimensions",
     "numerals",
     "syntax",
     "assumptions",
@@ -40,6 +41,7 @@ ORDER = [
     "lint",
     "maths",
     "bindings",
+    "blocks",
     "rendering",
     "prose",
     "numbers",

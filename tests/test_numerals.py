@@ -6,15 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder import numerals
-from builder.numerals import Comparison, Dimension, compare, numerals_in, quantity, unit_of
+from builder import dimensions
+from builder.dimensions import Dimension, unit_of
+from builder.numerals import Comparison, compare, numerals_in, quantity
 
 TOKENS, SECONDS, BYTES, PLAIN, RATE = (
-    numerals.TOKEN,
-    numerals.SECOND,
-    numerals.BYTE,
-    numerals.ONE,
-    numerals.TOKENS_PER_SECOND,
+    dimensions.TOKEN,
+    dimensions.SECOND,
+    dimensions.BYTE,
+    dimensions.ONE,
+    dimensions.TOKENS_PER_SECOND,
 )
 
 
@@ -57,18 +58,19 @@ HOLDS = [
     ("a third", 0.3301, PLAIN),
     ("two thirds", 0.668, PLAIN),
     ("twice", 1.96, PLAIN),
+    ("½", 0.5021, PLAIN),
     ("threefold", 3.04, PLAIN),
     ("a thousand tokens", 1000.0, TOKENS),
     ("two hundred and fifty users", 250.0, TOKENS),
     ("64 sequences", 64.0, TOKENS),
     ("8.19 billion parameters", 8_190_735_360.0, PLAIN),
     ("8B", 8_190_735_360.0, PLAIN),
-    ("62 FLOPs a byte", 62.4, numerals.FLOP_PER_BYTE),
-    ("62 FLOP/B", 62.4, numerals.FLOP_PER_BYTE),
-    ("20 GFLOP", 19.97e9, numerals.FLOP),
-    ("989 TFLOP/s", 989e12, numerals.FLOP_PER_SECOND),
-    ("3.35 TB/s", 3.35e12, numerals.BYTE_PER_SECOND),
-    ("200 tokens per second", 200.4, numerals.PER_SECOND),
+    ("62 FLOPs a byte", 62.4, dimensions.FLOP_PER_BYTE),
+    ("62 FLOP/B", 62.4, dimensions.FLOP_PER_BYTE),
+    ("20 GFLOP", 19.97e9, dimensions.FLOP),
+    ("989 TFLOP/s", 989e12, dimensions.FLOP_PER_SECOND),
+    ("3.35 TB/s", 3.35e12, dimensions.BYTE_PER_SECOND),
+    ("200 tokens per second", 200.4, dimensions.PER_SECOND),
 ]
 
 
@@ -116,7 +118,7 @@ def test_k_is_a_thousand_but_1024_for_a_position() -> None:
     assert not held("8k", 8000, TOKENS, position=True).ok
     assert held("8k", 8000, RATE).ok
     assert held("8k", 16384, TOKENS, position=True).written == "16k"
-    assert held("8k", 8000, TOKENS, position=True).written == "8,000"
+    assert held("8k", 8000, TOKENS, position=True) == Comparison(False, None)
 
 
 WIDE = [
@@ -152,15 +154,15 @@ UNFIT = [
     ("15.2", BYTES),
     ("15.2 ms", BYTES),
     ("62 tokens", PLAIN),
-    ("62 tokens", numerals.FLOP_PER_BYTE),
+    ("62 tokens", dimensions.FLOP_PER_BYTE),
     ("64%", TOKENS),
     ("64 times", TOKENS),
     ("$5", RATE),
     ("5 dollars", PLAIN),
     ("5 requests per minute", TOKENS),
-    ("989 TFLOP", numerals.FLOP_PER_SECOND),
-    ("989 TFLOP/s", numerals.FLOP),
-    ("62 bytes per FLOP", numerals.FLOP_PER_BYTE),
+    ("989 TFLOP", dimensions.FLOP_PER_SECOND),
+    ("989 TFLOP/s", dimensions.FLOP),
+    ("62 bytes per FLOP", dimensions.FLOP_PER_BYTE),
 ]
 
 

@@ -43,9 +43,9 @@ def fastest(run: object, rounds: int = 7) -> float:
     assert callable(run)
     times = []
     for _ in range(rounds):
-        start = time.perf_counter()
+        start = time.process_time()  # of this process: a busy machine is no slow program
         run()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times)
 
 
@@ -101,9 +101,9 @@ def test_a_fix_reads_the_text_twice(benchmark: BenchmarkFixture) -> None:
 )
 def test_no_text_takes_long(text: str) -> None:
     """Markup repeated without end is read in time that grows with its length."""
-    start = time.perf_counter()
+    start = time.process_time()
     reads_or_errs("---\ntitle: T\n---\n" + text, Facts(GRID))
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 3
 
 
 @given(ANY_FACT)
