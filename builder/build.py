@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -42,34 +42,46 @@ FIGURE_FILES = ("content/measured.toml", "content/history.toml", TOKENS)
 ROOFLINE_SIZES: tuple[Size, ...] = ("wide", "short", "phone", "strip")
 
 
-def build(root: Path, out: Path, base_url: str | None = None) -> Site:
+Progress = Callable[[str], None]  # is told the name of each step as it begins
+
+
+def build(root: Path, out: Path, base_url: str | None = None, progress: Progress = lambda _: None) -> Site:
     """Build the lesson of a checkout into a folder.
 
     root: the checkout. base_url: where the site will be published, for what needs whole addresses. Raises LessonErrors
     with everything that is wrong; the folder is only touched when nothing is.
     """
     refuse_foreign_folder(out, str(out))
-    site = assemble(root, base_url)
+    site = assemble(root, base_url, progress=progress)
+    progress("writing")
     write(site, out)
     return site
 
 
-def assemble(root: Path, base_url: str | None = None, prose: Prose | None = None) -> Site:
+def assemble(
+    root: Path, base_url: str | None = None, prose: Prose | None = None, progress: Progress = lambda _: None
+) -> Site:
     """All files of the site, in memory. Raises LessonErrors with everything that is wrong.
 
     prose: the text where it has been read already, whatever is wrong with its numbers.
     """
+    progress("data")
     grid = load_grid(root)
+    progress("prose")
     prose = prose or load_prose(root, Facts(grid))
+    progress("shards")
     site = Site()
     default, scripts = _add_shards(site, root, grid)
+    progress("figures")
     drawn = _drawn(root, grid, prose, default)
     for figure in drawn.values():
         site.add(f"figures/{figure.name}.vl.json", page.pretty_json(figure.spec))
+    progress("pages")
     addresses = _add_assets(site, root, drawn, scripts)
     published = _add_for_publishing(site, root, prose, drawn, base_url) if base_url else None
     for name, html in page.render(root, grid, prose, default, drawn, addresses, published).items():
         site.add(name, html)
+    progress("links and budgets")
     errors = broken_links(root, site)
     if errors:
         raise LessonErrors(errors)

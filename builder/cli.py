@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -87,6 +88,32 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
+class _Steps:
+    """The steps of a build: a line that changes on a terminal, nothing in a pipe, and with -v how long each took."""
+
+    def __init__(self, verbose: bool, quiet: bool) -> None:
+        self.verbose = verbose and not quiet
+        self.live = sys.stderr.isatty() and not quiet and not verbose
+        self.name, self.since = "loading the program", time.perf_counter()
+
+    def __call__(self, name: str) -> None:
+        now = time.perf_counter()
+        if self.verbose:
+            click.echo(f"{now - self.since:6.2f} s  {self.name}", err=True)
+        elif self.live:
+            click.echo(f"\r\x1b[K{name} …", nl=False, err=True)
+        self.name, self.since = name, now
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        if self.verbose:
+            self("")
+        elif self.live:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="lesson")
 def main() -> None:
@@ -137,19 +164,23 @@ def ledger(model_name: str | None, assume: tuple[str, ...], form: str, **choices
 @main.command()
 @click.option("--out", type=click.Path(path_type=Path), help="The folder of the site.  [default: site in the checkout]")
 @click.option("--base-url", help="Where the site will be published; adds the canonical address.")
-def build(out: Path | None, base_url: str | None) -> None:
+@click.option("-v", "--verbose", is_flag=True, help="Say where the time goes.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but what is wrong.")
+def build(out: Path | None, base_url: str | None, verbose: bool, quiet: bool) -> None:
     """Build the lesson into a folder that any static host, or a double click on index.html, can show.
 
     Nothing is written unless all of the content is right.
     """
+    steps = _Steps(verbose, quiet)
     from builder.build import build as build_site  # Altair takes a while to load, and `ledger` needs none of it
 
     root = project_root()
     target = out or root / "site"
-    with _content_errors():
-        site = build_site(root, target, base_url)
-    size = sum(len(data) for data in site.files.values()) / 1e6
-    click.echo(f"{len(site.files)} files, {size:.1f} MB in {click.format_filename(target)}")
+    with _content_errors(), steps:
+        site = build_site(root, target, base_url, progress=steps)
+    if not quiet:
+        size = sum(len(data) for data in site.files.values()) / 1e6
+        click.echo(f"{len(site.files)} files, {size:.1f} MB in {click.format_filename(target)}")
 
 
 @main.command()

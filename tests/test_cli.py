@@ -397,3 +397,18 @@ def test_check_tells_all_that_is_wrong(checkout, prose):
     assert result.exit_code == 1
     assert "content/lesson.md:13:6: " in result.stderr
     assert "did you mean 'share'?" in result.stderr
+
+
+def test_a_verbose_build_says_where_the_time_goes(checkout, monkeypatch):
+    """A line a step on stderr; a quiet one says nothing; a pipe sees no progress."""
+
+    def made(root: Path, out: Path, base_url: str | None, progress: Any) -> Site:
+        progress("prose")
+        progress("writing")
+        return Site()
+
+    monkeypatch.setattr(build_module, "build", made)
+    told = lesson("build", "-v").stderr.splitlines()
+    assert [line.split("s  ")[1] for line in told] == ["loading the program", "prose", "writing"]
+    assert (lesson("build", "-q").stdout, lesson("build", "-q").stderr) == ("", "")
+    assert lesson("build").stderr == ""
