@@ -9,7 +9,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -248,3 +248,54 @@ def serve(out: Path | None, port: int) -> None:
     root = project_root()
     with _content_errors():
         serve_site(root=root, out=out or root / "site", port=port, report=click.echo)
+
+
+@main.group()
+def new() -> None:
+    """Add a model or a GPU: a valid file with its source, or an error and no file."""
+
+
+def _written(files: Mapping[str, str], then: str) -> None:
+    """Write new files and say what comes next."""
+    for path, text in files.items():
+        replace_file(project_root() / path, text)
+        click.echo(f"wrote {path}")
+    click.echo(then)
+
+
+@new.command("model")
+@click.argument("name")
+@click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--url", prompt="Address of the published config.json", help="Where the file is published.")
+def new_model(name: str, config: Path, url: str) -> None:
+    """Take a published config.json into the lesson, untouched.
+
+    Example: lesson new model Qwen3-14B config.json --url https://…
+    """
+    from builder import new as made
+
+    with _content_errors():
+        files = made.new_model(project_root(), name, config, url)
+        _written(files, f"Ask for it with `lesson ledger --model {name}`, or name it in content/grid.toml.")
+
+
+@new.command("gpu")
+@click.option("--label", prompt="Short name, as on the bench", help="H100: also the name of the file.")
+@click.option("--name", prompt="Full name", help="H100 SXM.")
+@click.option("--year", type=int, prompt="Year", help="Of its release.")
+@click.option("--bf16", type=float, prompt="Dense BF16 TFLOP/s", help="Without sparsity.")
+@click.option("--fp8", type=float, help="Dense FP8 TFLOP/s; left out where the tensor cores have none.")
+@click.option("--bandwidth", type=float, prompt="Memory bandwidth, TB/s", help="10^12 bytes a second.")
+@click.option("--memory", type=int, prompt="Memory, MiB", help="The total that nvidia-smi reports.")
+@click.option("--url", prompt="Address of the data sheet", help="Where the numbers stand.")
+def new_gpu(**answers: Any) -> None:
+    """Take a GPU's data sheet into the lesson: asks for what isn't given."""
+    from builder import new as made
+
+    with _content_errors():
+        files = made.new_gpu(project_root(), answers)
+        (path, *_) = files
+        _written(
+            files,
+            f"Ask for it with `lesson ledger --gpu {Path(path).stem}`, or add it to axes.gpu in content/grid.toml.",
+        )

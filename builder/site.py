@@ -186,14 +186,15 @@ def _remove_empty(folder: Path, out: Path) -> None:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Put a text in the place of an author's file, whole or not at all; its line ends and its mode stay.
+    """Put a text in the place of an author's file, or make it, whole or not at all; line ends and mode stay.
 
     Raises LessonErrors where it can't be written.
     """
     try:
-        mode = path.stat().st_mode
+        mode = path.stat().st_mode if path.exists() else None
         _move_into_place(path.parent, path.name, text.encode())
-        path.chmod(mode)
+        if mode is not None:
+            path.chmod(mode)
     except OSError as error:
         raise LessonErrors([LessonError(f"can't be written: {error.strerror or error}", path=str(path))]) from None
 

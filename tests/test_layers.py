@@ -50,13 +50,14 @@ ORDER = [
     "links",
     "build",
     "check",
+    "new",
     "serve",
     "cli",
     "__main__",
 ]
 STRANGERS = {"charts": "prose", "prose": "charts"}
 # site.py writes the site; cli.py rewrites stale numbers in the prose (`numbers --fix`).
-WRITERS = {"site", "cli"}
+WRITERS = {"site", "cli", "new"}
 WRITING_NAMES = {"write_text", "write_bytes", "mkdir", "makedirs", "touch", "unlink", "rmdir", "rmtree", "symlink_to"}
 WRITING_CALLS = {"os.replace", "os.rename", "os.remove", "os.unlink", "os.mkdir", "os.makedirs"}
 WRITING_MODULES = {"shutil", "tempfile"}

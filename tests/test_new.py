@@ -1,0 +1,98 @@
+"""`lesson new`: valid, sourced files, or none."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from builder import cli
+from builder.catalog import load_gpus, load_models
+from builder.check import unsourced
+from tests.toys import QWEN3_8B, ROOT
+
+GPU = {
+    "--label": "X900",
+    "--name": "X900 SXM",
+    "--year": "2026",
+    "--bf16": "1000.5",
+    "--fp8": "2001",
+    "--bandwidth": "4.8",
+    "--memory": "81559",
+    "--url": "https://example.org/x900",
+}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the content, as the working directory."""
+    shutil.copytree(ROOT / "content", tmp_path / "content")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def new(*words: str, answers: str | None = None) -> Result:
+    return CliRunner().invoke(cli.main, ["new", *words], input=answers)
+
+
+def options(**changes: Any) -> list[str]:
+    given = {**GPU, **{f"--{name}": value for name, value in changes.items()}}
+    return [part for name, value in given.items() if value is not None for part in (name, value)]
+
+
+def test_a_published_config_is_taken_untouched_with_its_source(checkout, tmp_path):
+    """The very bytes, a source that check knows, and a word on what comes next."""
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({**QWEN3_8B, "an_extra_key": 1}, indent=3), encoding="utf-8")
+    result = new("model", "Qwen3-Next", str(config), "--url", "https://example.org/config.json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert (checkout / "content" / "models" / "Qwen3-Next.json").read_bytes() == config.read_bytes()
+    assert "Qwen3-Next" in load_models(checkout)
+    assert '[model.qwen3_next]\nurl = "https://example.org/config.json"' in (
+        checkout / "content" / "sources.toml"
+    ).read_text(encoding="utf-8")
+    assert "lesson ledger --model Qwen3-Next" in result.stdout
+
+
+def test_a_gpu_is_made_from_answers(checkout):
+    """In SI, every number with its source; the catalogue and check take it."""
+    result = new("gpu", *options())
+    assert (result.exit_code, result.stderr) == (0, "")
+    gpu = load_gpus(checkout)["x900"]
+    assert (gpu.peak_flops, gpu.peak_flops_fp8, gpu.hbm_bandwidth) == (1000.5e12, 2001e12, 4.8e12)
+    assert gpu.memory_bytes == 81559 * 2**20
+    assert unsourced(checkout) == []
+
+
+def test_what_is_not_given_is_asked_for(checkout):
+    """Every question in turn; FP8 is only taken where it is given."""
+    answers = "\n".join(value for name, value in GPU.items() if name != "--fp8") + "\n"
+    result = new("gpu", answers=answers)
+    assert result.exit_code == 0
+    assert "Dense BF16 TFLOP/s" in result.stdout
+    gpu = load_gpus(checkout)["x900"]
+    assert gpu.peak_flops_fp8 is None
+    assert gpu.no_fp8 == "the tensor cores of the X900 have no FP8"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["gpu", *options(bf16="-1")], "content/gpus/x900.toml:"),
+        (["gpu", *options(year="22")], "'year' must be"),
+        (["gpu", *options(url="x900.html")], "'x900.html' is no address"),
+        (["gpu", *options(label="H100", name="H100 SXM")], "content/gpus/h100.toml: is there already"),
+        (["model", "Qwen3-8B", "content/models/Qwen3-8B.json", "--url", "https://example.org"], "is there already"),
+        (["model", "../x", "content/models/Qwen3-8B.json", "--url", "https://example.org"], "can't be the name"),
+        (["model", "New", "content/grid.toml", "--url", "https://example.org"], "content/grid.toml:"),
+    ],
+)
+def test_what_is_wrong_is_told_and_nothing_is_written(checkout, words, told):
+    """Exit 1, a clear error, and the content as it was."""
+    before = {path: path.read_bytes() for path in checkout.rglob("*") if path.is_file()}
+    result = new(*words)
+    assert result.exit_code == 1
+    assert told in result.stderr
+    assert {path: path.read_bytes() for path in checkout.rglob("*") if path.is_file()} == before
