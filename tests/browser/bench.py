@@ -297,7 +297,8 @@ class Bench:
         self._comes_to(lambda: self.truth.differences(point, self.read()))
 
     def expect_drawn(self, point: Point, size: str = "wide") -> None:
-        """Vega has taken over, and its dots are at this point."""
+        """Vega has taken over this drawing, which must be in sight, and its dots are at this point."""
+        self.page.locator(f"[data-bench] [data-variant={size}]").scroll_into_view_if_needed()
 
         def differences() -> list[str]:
             seen = self.drawn(size)

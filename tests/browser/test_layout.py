@@ -32,13 +32,15 @@ CONTROLS_OPEN = {"width": 390, "height": 844}
 
 def _points(truth: Truth) -> list[Any]:
     """Points whose texts are short, long, with and without a warning."""
+    drawn = sorted(truth.sample(300, seed=9), key=lambda point: len(truth.spoken(point)))
     return [
         truth.defaults,
         truth.point(tokens=64),
         truth.point(tokens=4096, context=131072, attention="mha"),
         truth.point(phase="prefill", tokens=4096, context=512),
         truth.point(phase="prefill", tokens=1, context=0),
-        *truth.sample(8, seed=9),
+        *drawn[:4],
+        *drawn[-4:],
     ]
 
 

@@ -121,6 +121,7 @@ def test_a_modified_click_is_the_browsers(open_bench: Callable[..., Bench], trut
     link, point = bench.link_moving("tokens")
     with bench.page.context.expect_page() as opened:
         link.click(modifiers=[modifier])
+    opened.value.wait_for_load_state()
     Bench(opened.value, truth).expect_at(point)
     bench.expect_at(truth.defaults)
     expect(bench.page.locator("main a.followed")).to_have_count(0)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.bench import Bench, Truth
@@ -105,19 +106,43 @@ def test_an_address_whose_numbers_do_not_come_shows_the_start(
     bench.expect_at(truth.defaults)
 
 
-def test_the_last_choice_wins_however_late_the_first_comes(open_bench: Callable[..., Bench], truth: Truth) -> None:
-    """Numbers that arrive after the reader has gone on are not shown."""
+@pytest.mark.parametrize("end", ["comes", "fails"])
+def test_the_last_choice_wins_however_late_the_first_ends(
+    open_bench: Callable[..., Bench], truth: Truth, troubles: Any, end: str
+) -> None:
+    """Numbers that arrive, or fail to, after the reader has gone on change nothing."""
+    troubles.expected += REFUSED
     held: list[Any] = []
     bench = open_bench(before=lambda page: page.route(re.compile(r"/data/a100-"), lambda route: held.append(route)))
     bench.choose("gpu", "a100")
     expect(bench.root).to_have_attribute("aria-busy", "true")
     bench.choose("gpu", "b200")
     bench.expect_at(truth.point(gpu="b200"))
-    with bench.page.expect_response(re.compile(r"/data/a100-")):
-        held[0].continue_()
+    with bench.page.expect_event("requestfinished" if end == "comes" else "requestfailed"):
+        held[0].continue_() if end == "comes" else held[0].abort()
     bench.frame()
     bench.expect_at(truth.point(gpu="b200"))
     bench.expect_drawn(truth.point(gpu="b200"))
+
+
+def test_nothing_is_said_while_numbers_are_on_their_way(open_bench: Callable[..., Bench], truth: Truth) -> None:
+    """A sentence that was due for the last point waits for those of the next, and says these."""
+    held: list[Any] = []
+
+    def hold(page: Page) -> None:
+        page.clock.install()
+        page.route(re.compile(r"/data/a100-"), lambda route: held.append(route))
+
+    bench = open_bench(before=hold)
+    bench.move("tokens", 16)
+    bench.choose("gpu", "a100")
+    expect(bench.root).to_have_attribute("aria-busy", "true")
+    bench.page.clock.run_for(5_000)
+    expect(bench.status).to_have_text("")
+    held[0].continue_()
+    bench.expect_at(truth.point(tokens=16, gpu="a100"))
+    bench.page.clock.run_for(5_000)
+    expect(bench.status).to_have_text(truth.spoken(truth.point(tokens=16, gpu="a100")))
 
 
 def test_vega_takes_over_when_the_reader_reaches_for_the_bench(open_bench: Callable[..., Bench], truth: Truth) -> None:
