@@ -540,7 +540,10 @@ def _roof_names(colours: Mapping[str, str]) -> alt.Chart:
 
 
 def _trail_ends(colours: Mapping[str, str]) -> alt.Chart:
-    """What the ends of the trail of the matmuls stand for. An end that would touch a dot or its name is dropped."""
+    """What the ends of the trail of the matmuls stand for.
+
+    An end that would touch a dot or its name is dropped, and one for which there is no room above the plot.
+    """
     ends = (
         dataset("trails")
         .transform_filter("datum.family == 'matmuls' && isValid(datum.tokens) && (size == 'wide' || size == 'short')")
@@ -557,7 +560,8 @@ def _trail_ends(colours: Mapping[str, str]) -> alt.Chart:
         "y_text": f"datum.above ? {_py('datum.y')} - 18 : min({_py('datum.y')} + 13, height - 9)",
         "colour": f"'{colours['ink3']}'",
     }
-    ends = _free_of_kernels(calculate(ends, place), "text")
+    ends = calculate(ends, place).transform_filter("datum.y_text >= -6")
+    ends = _free_of_kernels(ends, "text")
     return _text(ends, "ends", colours["paper"], x="x_left", y="y_text", align="left")
 
 
@@ -578,7 +582,9 @@ def _labels(colours: Mapping[str, str]) -> alt.Chart:
     # every label beside every other
     other = "datum.other"
     box = _touches(f"{other}.left", f"{other}.left + {other}.w", f"{other}.y1 - 6", f"{other}.y2 + 6")
-    larger = f"({other}.share > datum.share || {other}.share == datum.share && {other}.kernel < datum.kernel)"
+    # shares are rounded: of two that look alike, one may be the largest
+    tied = f"{other}.share == datum.share && {other}.kernel < datum.kernel"
+    larger = f"!datum.largest && ({other}.largest || {other}.share > datum.share || {tied})"
     chart = (
         chart.transform_joinaggregate([alt.JoinAggregateFieldDef(op="values", field="kernel", **{"as": "other"})])
         .transform_flatten(["other"])

@@ -41,6 +41,12 @@ SHORT_LABELS = {
 # whose row stands for a family's trail on the roofline, in the order of drawing
 TRAILS = {"lm_head": "lm_head", "matmuls": "gate_proj", "attention": "attention"}
 
+# column of the ridge and of the peak that a family's trail turns at: attention computes in BF16 whatever the weights
+CORNERS = {
+    family: ("gpu.bf16_ridge", "gpu.bf16_peak") if family == "attention" else ("gpu.ridge", "gpu.peak")
+    for family in TRAILS
+}
+
 # the total row has these columns
 TOTALS = {
     "flops": "total_flops",
@@ -159,6 +165,8 @@ def gpu_texts(roof: Roof) -> dict[str, str]:
         "gpu.ridge": whole(roof.ridge),
         "gpu.bf16_ridge": whole(roof.bf16_ridge),
         "gpu.peak": peak,
+        "gpu.bf16_peak": significant(roof.bf16_peak / 1e12),
+        "gpu.arithmetic": roof.math,
         "gpu.roof": f"{peak} at peak{' in FP8' if roof.math == 'fp8' else ''}, {bandwidth} TB/s",
     }
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from builder.catalog import Gpu, Model, load_gpus, load_models, read_toml
 from builder.errors import LessonError, LessonErrors, did_you_mean
-from builder.ledger import ATTENTIONS, MOST_TOKENS, PHASES, Point
+from builder.ledger import ATTENTIONS, MOST_TOKENS, PHASES, Point, storage
 from builder.units import KV_DTYPES, WEIGHT_DTYPES
 
 GRID_FILE = "content/grid.toml"
@@ -32,6 +32,17 @@ _EXAMPLES = {
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """A value of an axis that a value of another one rules out: why, and where the bench goes instead."""
+
+    axis: str
+    value: str
+    at: Mapping[str, str]
+    instead: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Grid:
     """The positions of the bench. axes: name → its values in the order of the controls; budget: gzip bytes by name."""
 
@@ -47,14 +58,32 @@ class Grid:
         phase, context, tokens = (len(self.axes[axis]) for axis in POSITION_AXES)
         return phase, context, tokens
 
+    @cached_property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """The weights that a GPU of the axes can't compute with, and what to take there instead."""
+        found = []
+        for gpu in (self.gpus[name] for name in self.axes["gpu"]):
+            able = [weights for weights in self.axes["weights"] if _computes(gpu, weights)]
+            # fp8 reads as many bytes as w8a8 does
+            instead = next(weights for weights in ("fp8", self.defaults.weights, *able) if weights in able)
+            reason = f"{gpu.label} has no FP8 tensor cores"
+            found += [
+                Refusal("weights", weights, {"gpu": gpu.id}, instead, reason)
+                for weights in self.axes["weights"]
+                if weights not in able
+            ]
+        return tuple(found)
+
     def shard_points(self) -> Iterator[Point]:
-        """The default point moved to every combination of SHARD_AXES."""
+        """The default point moved to every combination of SHARD_AXES that its GPU can compute."""
         for choice in itertools.product(*(self.axes[axis] for axis in SHARD_AXES)):
-            yield replace(self.defaults, **dict(zip(SHARD_AXES, choice, strict=True)))
+            point = replace(self.defaults, **dict(zip(SHARD_AXES, choice, strict=True)))
+            if _computes(self.gpus[point.gpu], point.weights):
+                yield point
 
     def exists(self, point: Point) -> bool:
-        """Whether this position of the axes is a point: decode has none without context."""
-        return point.phase != "decode" or point.context > 0
+        """Whether this position of the axes is a point: decode has none without context, w8a8 none without FP8."""
+        return (point.phase != "decode" or point.context > 0) and _computes(self.gpus[point.gpu], point.weights)
 
     @property
     def count(self) -> int:
@@ -63,6 +92,11 @@ class Grid:
         phases, contexts, tokens = self.shape
         each = (phases * contexts - empty) * tokens
         return each * sum(1 for _ in self.shard_points())
+
+
+def _computes(gpu: Gpu, weights: str) -> bool:
+    """Whether a GPU has the arithmetic that these weights ask for."""
+    return storage(weights).math == "bf16" or gpu.fp8 is not None
 
 
 def _brief(value: Any) -> str:
@@ -144,6 +178,7 @@ def load_grid(root: Path) -> Grid:
             message = f"'budget.{key}' must be a positive number of bytes, not {_brief(size)}"
             file.wrong(message, "budget", key, hint="a whole number without quotes, such as 20480")
     _check_decode(file, axes, defaults)
+    _check_arithmetic(file, gpus, axes, defaults)
     file.errors += errors
     file.finish()
     return Grid(
@@ -205,3 +240,19 @@ def _check_decode(file: Any, axes: Mapping[str, Any], defaults: Mapping[str, Any
     if axes.get("context") == [0] and isinstance(axes.get("phase"), list) and "decode" in axes["phase"]:
         hint = "add a context, such as 128, or take decode off axes.phase"
         file.wrong("decode needs a context above 0 on the axis", "axes", "context", hint=hint)
+
+
+def _check_arithmetic(file: Any, gpus: Mapping[str, Gpu], axes: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Note a default that its GPU can't compute, and a GPU for which the axis of weights has nothing."""
+    named = {axis: axes[axis] if isinstance(axes.get(axis), list) else [] for axis in ("gpu", "weights")}
+    weights = [name for name in named["weights"] if name in WEIGHT_DTYPES]
+    for gpu in (gpus[name] for name in named["gpu"] if isinstance(name, str) and name in gpus):
+        if weights and not any(_computes(gpu, name) for name in weights):
+            hint = "add weights that it can compute with, such as bf16, or take it off axes.gpu"
+            message = f"the {gpu.label} computes with none of axes.weights: {gpu.no_fp8}"
+            file.wrong(message, "axes", "weights", hint=hint)
+            continue
+        chosen = defaults.get("weights")
+        if defaults.get("gpu") == gpu.id and chosen in weights and not _computes(gpu, str(chosen)):
+            message = f"the default point is {chosen} on the {gpu.label}: {gpu.no_fp8}"
+            file.wrong(message, "defaults", "weights", hint="take other weights, or a GPU that has FP8")

@@ -43,6 +43,7 @@ _SPOKEN = {
     "mha": "multi-head attention, a KV head for each query head",
     "mqa": "multi-query attention, one KV head",
     "int4": "INT4",
+    "w8a8": "weights, activations and arithmetic of the matmuls in FP8",
 }
 
 
@@ -109,10 +110,12 @@ def bench_data(
     """What the client starts with, as JSON that may stand in a script element."""
     document = {
         "axes": axis_texts(grid),
+        "refusals": [vars(refusal) for refusal in grid.refusals],
         "defaults": vars(grid.defaults),
         "tables": {"share": display.SHARE_TEXTS, "rough": display.ROUGH_TEXTS},
         "families": display.FAMILIES,
         "trails": display.TRAILS,
+        "corners": display.CORNERS,
         "bounds": {text: name for name, text in display.BOUND_NAMES.items()},
         "figures": {name: figure.here for name, figure in figures.items() if figure.here},
         "scripts": scripts,
@@ -177,6 +180,12 @@ def render(
         "shard": shard_id(point),
         "shown": shown,
         "axes": axis_texts(grid),
+        "refusing": {refusal.axis for refusal in grid.refusals},  # the axes that need room to say why
+        "refused": {
+            (refusal.axis, refusal.value): refusal.reason
+            for refusal in grid.refusals
+            if all(getattr(point, axis) == value for axis, value in refusal.at.items())
+        },
         "ticks": {axis: ticks(grid, axis) for axis in ("tokens", "context")},
         "labels": CONTROL_LABELS,
         "spoken": _SPOKEN,

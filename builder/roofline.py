@@ -99,7 +99,12 @@ class Roof:
     @property
     def bf16_ridge(self) -> float:
         """The ridge of BF16 arithmetic, which attention does whatever the weights are; FLOP/byte."""
-        return self.ridge * self.gpu.peak_flops / self.gpu.peak(self.math)
+        return self.bf16_peak / self.bandwidth
+
+    @property
+    def bf16_peak(self) -> float:
+        """The peak of BF16 arithmetic, FLOP/s, scaled like the other."""
+        return self.peak * self.gpu.peak_flops / self.gpu.peak(self.math)
 
 
 def roof_of(gpu: Gpu, weights: str, assumptions: Assumptions = DEFAULT) -> Roof:

@@ -275,9 +275,9 @@ def roofline_rows(document: Mapping[str, Any], grid: Grid, point: Point) -> tupl
         }
         for kernel in KERNELS
     ]
-    ridge, peak = value(text("gpu.ridge")) or 0, value(text("gpu.peak")) or 0
     trails: list[dict[str, Any]] = []
     for family, kernel in display.TRAILS.items():
+        ridge, peak = (value(text(column)) or 0 for column in display.CORNERS[family])
         before = None
         for tokens in grid.axes["tokens"]:
             at = replace(point, tokens=tokens)

@@ -217,6 +217,23 @@ def test_a_name_that_would_touch_a_larger_dots_name_is_dropped() -> None:
     assert words(drawn(both), "labels") == ["attention 60 %"]
 
 
+def test_the_largest_keeps_its_name_where_shares_round_to_the_same() -> None:
+    """Which of two is the largest is said in the rows, not read off their rounded shares."""
+    both = [
+        dot("attention", 4.0, 0.19, label="attention 19 %"),
+        dot("gate_proj", 4.1, 0.19, largest=True, label="gate 19 %"),
+    ]
+    assert words(drawn(both), "labels") == ["gate 19 %"]
+
+
+def test_an_end_of_the_trail_without_room_above_is_not_named() -> None:
+    """Under the FP8 roof of a B200 the trail runs along the top of the plot."""
+    away = [dot("attention", 60.0, 0.9, largest=True, label="attention 90 %")]
+    high: Any = [{**row, "y": min(4500.0, 8.0 * row["x"])} for row in trail("matmuls", 2.0, 3000.0)]
+    assert "4,096 tokens" not in words(drawn(away, high, "b200", arithmetic="fp8"), "ends")
+    assert "4,096 tokens" in words(drawn(away), "ends")
+
+
 @pytest.mark.parametrize("size", ["wide", "short", "phone"])
 def test_every_word_is_upright_and_at_least_12_px_on_a_halo(size: drawing.Size) -> None:
     """No rotated text, nothing below 12 px, and the same words under each label in paper."""

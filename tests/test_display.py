@@ -156,6 +156,9 @@ def test_attention_is_held_against_the_ridge_of_its_own_arithmetic():
     gpu = toy_gpu(label="H100", memory=Sourced(64.0 * GIB, "toy"), fp8=Sourced(200.0, "toy"))
     w8a8 = roof_of(gpu, "w8a8")
     assert display.gpu_texts(w8a8)["gpu.ridge"] == "20"
+    corner = {key: display.gpu_texts(w8a8)[key] for key in ("gpu.arithmetic", "gpu.bf16_ridge", "gpu.bf16_peak")}
+    plain = display.gpu_texts(roof_of(gpu, "bf16"))
+    assert corner == {"gpu.arithmetic": "fp8", "gpu.bf16_ridge": plain["gpu.ridge"], "gpu.bf16_peak": plain["gpu.peak"]}
     past = attention_heavy(roof=w8a8, phase="prefill", intensity={"attention": 15.0}, bound={"attention": COMPUTE})
     assert said(past).endswith("It runs at 15.00 FLOPs a byte, past the ridge at 10.")
     near = attention_heavy(roof=w8a8, phase="prefill", intensity={"attention": 9.7}, bound={"attention": RIDGE})

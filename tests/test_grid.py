@@ -43,7 +43,7 @@ GPUS = 'gpu = ["a100", "h100", "h200", "b200"]'
 KV = 'kv = ["bf16", "fp8"]'
 TOKENS = "  1, 2, 3, 4, 6, 8,"
 CONTEXT = "context = [0, 128, 256,"
-WEIGHTS = 'weights = ["bf16", "fp8", "int4"]'
+WEIGHTS = 'weights = ["bf16", "fp8", "int4", "w8a8"]'
 
 # what is changed; how the line of the error begins; what the message and the hint say
 MISTAKES = {
@@ -119,7 +119,7 @@ def test_an_axis_of_prefill_alone_needs_none(checkout):
         ('phase = "decode"', 'phase = "prefill"'),
         ('phase = ["decode", "prefill"]', 'phase = ["prefill"]'),
     )
-    assert load_grid(checkout).count == 25 * 72
+    assert load_grid(checkout).count == 25 * 90
 
 
 @pytest.mark.parametrize("table", ["axes", "defaults", "budget"])
@@ -211,15 +211,64 @@ def test_every_position_but_decode_without_context_is_a_point():
                 there = grid.exists(replace(choice, phase=phase, context=context))
                 assert there == (phase == "prefill" or context > 0)
                 positions += there * len(grid.axes["tokens"])
-    assert grid.count == positions == 41_400
+    assert grid.count == positions == 51_750
     assert grid.shape == (2, 12, 25)
 
 
 def test_shard_points_are_each_choice_once():
     """One shard for each GPU, weights, cache and attention, elsewhere at the default."""
     points = list(lesson().shard_points())
-    assert len(points) == len(set(points)) == 4 * 3 * 2 * 3
+    assert len(points) == len(set(points)) == (4 * 4 - 1) * 2 * 3  # an A100 has no w8a8
     assert {(point.phase, point.tokens, point.context) for point in points} == {("decode", 1, 8192)}
+
+
+def test_a_gpu_without_fp8_has_no_w8a8():
+    """No shard, no point, and a place to go instead, with the reason."""
+    grid = lesson()
+    assert {(point.gpu, point.weights) for point in grid.shard_points() if point.weights == "w8a8"} == {
+        ("h100", "w8a8"),
+        ("h200", "w8a8"),
+        ("b200", "w8a8"),
+    }
+    assert not grid.exists(replace(DEFAULTS, gpu="a100", weights="w8a8"))
+    assert grid.exists(replace(DEFAULTS, gpu="a100", weights="fp8"))
+    assert [vars(refusal) for refusal in grid.refusals] == [
+        {
+            "axis": "weights",
+            "value": "w8a8",
+            "at": {"gpu": "a100"},
+            "instead": "fp8",
+            "reason": "A100 has no FP8 tensor cores",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("weights", "default", "instead"), [(("w8a8", "int4"), "w8a8", "int4"), (("int4", "bf16", "w8a8"), "bf16", "bf16")]
+)
+def test_where_there_is_no_fp8_the_bench_goes_to_the_default_or_what_there_is(weights, default, instead):
+    """Always to something that the GPU can compute."""
+    grid = lesson()
+    other = replace(grid, axes={**grid.axes, "weights": weights}, defaults=replace(DEFAULTS, weights=default))
+    assert [refusal.instead for refusal in other.refusals] == [instead]
+
+
+def test_a_default_that_its_gpu_cannot_compute_is_told(checkout):
+    """At the line of the default."""
+    changed(checkout, ('gpu = "h100"', 'gpu = "a100"'), ('weights = "bf16"', 'weights = "w8a8"'))
+    (error,) = errors_of(checkout)
+    assert error.message == "the default point is w8a8 on the A100: Ampere's tensor cores have no FP8"
+    assert error.hint
+    found = (checkout / GRID_FILE).read_text(encoding="utf-8").splitlines()[(error.line or 0) - 1]
+    assert found.startswith('weights = "w8a8"')
+
+
+def test_a_gpu_that_can_compute_nothing_on_the_axis_is_told(checkout):
+    """At the axis: there would be nowhere to go from another GPU."""
+    changed(checkout, (WEIGHTS, 'weights = ["w8a8"]'), ('weights = "bf16"', 'weights = "w8a8"'))
+    (error,) = errors_of(checkout)
+    assert error.message == "the A100 computes with none of axes.weights: Ampere's tensor cores have no FP8"
+    assert error.hint
 
 
 def test_axes_are_named_in_the_order_of_the_controls():

@@ -188,6 +188,17 @@ def test_the_seven_controls_are_native_inputs_at_the_default_point():
         ]
 
 
+def test_an_option_that_the_gpu_refuses_is_disabled_with_the_reason_in_words():
+    """Where the lesson starts on an A100; on an H100 nothing is, and the place of the reason is empty."""
+    grid = replace(lesson(), defaults=at(gpu="a100"))
+    for reader, disabled, why in (
+        (Reader(rendered(grid)["index.html"]), ["w8a8"], "A100 has no FP8 tensor cores"),
+        (lesson_page(), [], ""),
+    ):
+        assert [attributes["value"] for _, attributes in reader.tags if "disabled" in attributes] == disabled
+        assert [text for _, text in reader.with_attribute("data-why")] == [why]
+
+
 def test_every_position_of_a_slider_has_a_text_a_voice_and_a_tick():
     """Index by index: value, what is shown, what is said in either phase, a tick; the ends are named."""
     grid = lesson()
@@ -216,6 +227,8 @@ def test_the_bench_data_is_strict_json_with_all_that_the_client_looks_up():
     found = json.loads(data, parse_constant=refuse)
     assert found["shard"] == json.loads(json.dumps(shard(grid, grid.defaults)))
     assert found["defaults"] == vars(at())
+    assert found["refusals"] == [vars(refusal) for refusal in grid.refusals]
+    assert set(found["corners"]) == set(found["trails"]) == set(display.TRAILS)
     assert list(found["axes"]) == list(AXES)
     assert found["tables"] == {"share": list(display.SHARE_TEXTS), "rough": list(display.ROUGH_TEXTS)}
     assert set(found["scripts"]) == {shard_id(choice) for choice in grid.shard_points()}

@@ -399,6 +399,19 @@ def test_a_trail_has_a_point_at_every_batch_and_turns_at_the_ridge():
     assert {row["x"] for row in by_family["attention"]} == {4.0}
 
 
+def test_under_w8a8_the_matmuls_turn_at_the_fp8_ridge_and_attention_at_the_bf16_one():
+    """Two roofs, each with its own corner; over BF16 arithmetic there is one."""
+    grid = lesson()
+    corners = {}
+    for weights in ("fp8", "w8a8"):
+        page = lesson_shard(replace(grid.defaults, weights=weights))
+        assert look_up(page, grid, grid.defaults, "gpu.arithmetic") == ("fp8" if weights == "w8a8" else "bf16")
+        _, trails = roofline_rows(page, grid, at(phase="prefill", context=0, weights=weights))
+        corners[weights] = {row["family"]: (row["x"], row["y"]) for row in trails if row["tokens"] is None}
+    assert corners["fp8"] == dict.fromkeys(("lm_head", "matmuls", "attention"), (295, 989))
+    assert corners["w8a8"] == {"lm_head": (591, 1979), "matmuls": (591, 1979), "attention": (295, 989)}
+
+
 @pytest.mark.parametrize(
     ("text", "number"), [("1,840", 1840), ("0.0024", 0.0024), ("< 0.1", 0.1), ("0", 0), ("–", None), ("100.0", 100)]
 )

@@ -51,6 +51,11 @@ def test_missing_keys_are_defaults(open_bench: Callable[..., Bench], truth: Trut
         ("#gpu=h101&tokens=64", {"tokens": 64}, "unknown gpu: the bench took H100"),
         ("#weights=%3Cb%3E&kv=%zz", {}, "unknown weights: the bench took BF16"),
         ("#context=0", {"context": 128}, "Context moved to 128"),
+        (
+            "#gpu=a100&weights=w8a8",
+            {"gpu": "a100", "weights": "fp8"},
+            "Weights moved to FP8: A100 has no FP8 tensor cores.",
+        ),
         ("#phase=constructor&attention=__proto__", {}, "unknown attention: the bench took GQA"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -179,6 +180,47 @@ def test_a_context_past_the_model_is_marked(open_bench: Callable[..., Bench], tr
     bench.range("context").press("End")
     bench.expect_at(truth.point(context=131072))
     assert note.evaluate("(e) => getComputedStyle(e).fontWeight") == "700"
+
+
+def test_a_gpu_without_fp8_refuses_w8a8_with_a_reason(open_bench: Callable[..., Bench], truth: Truth) -> None:
+    """Choosing the A100 takes FP8 weights instead and says so; W8A8 can't be chosen there, and can again elsewhere."""
+    bench = open_bench("#tokens=64")
+    w8a8, why = bench.radio("weights", "w8a8"), bench.control("weights").locator("[data-why]")
+    bench.choose("weights", "w8a8")
+    bench.expect_at(truth.point(tokens=64, weights="w8a8"))
+    bench.expect_drawn(truth.point(tokens=64, weights="w8a8"))
+    expect(why).to_be_hidden()
+    bench.choose("gpu", "a100")
+    moved = truth.point(tokens=64, weights="fp8", gpu="a100")
+    bench.expect_at(moved)
+    bench.expect_address(moved)
+    bench.expect_drawn(moved)
+    expect(bench.status).to_contain_text("Weights moved to FP8: A100 has no FP8 tensor cores.")
+    expect(w8a8).to_be_disabled()
+    expect(why).to_have_text("A100 has no FP8 tensor cores")
+    expect(why).to_be_visible()
+    bench.control("weights").locator(".option", has=bench.page.locator("[value=w8a8]")).click(force=True)
+    bench.radio("weights", "int4").focus()
+    bench.page.keyboard.press("ArrowLeft")
+    bench.page.keyboard.press("ArrowRight")
+    bench.expect_at(truth.moved(moved, weights="int4"))
+    bench.page.keyboard.press("ArrowRight")  # past W8A8, round to the first
+    bench.expect_at(truth.moved(moved, weights="bf16"))
+    bench.choose("gpu", "h200")
+    expect(w8a8).to_be_enabled()
+    expect(why).to_be_hidden()
+
+
+def test_a_link_of_the_text_takes_w8a8(open_bench: Callable[..., Bench], truth: Truth) -> None:
+    """The lesson's own points with it are on the bench."""
+    bench = open_bench()
+    points = {link["point"]: link["index"] for link in bench.links() if link["point"].weights == "w8a8"}
+    assert truth.point(weights="w8a8", tokens=1024, context=512) in points
+    for point, index in list(points.items())[:2]:
+        bench.link(index).click()
+        bench.expect_at(point)
+        bench.expect_drawn(point)
+        expect(bench.link(index)).not_to_have_attribute("data-off-grid", re.compile("."))
 
 
 DIMMED = """(element) => {

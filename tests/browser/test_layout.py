@@ -39,6 +39,8 @@ def _points(truth: Truth) -> list[Any]:
         truth.point(tokens=4096, context=131072, attention="mha"),
         truth.point(phase="prefill", tokens=4096, context=512),
         truth.point(phase="prefill", tokens=1, context=0),
+        truth.point(gpu="a100", weights="int4"),
+        truth.point(phase="prefill", gpu="b200", weights="w8a8", tokens=4096, context=512),
         *drawn[:4],
         *drawn[-4:],
     ]
@@ -62,7 +64,7 @@ def test_nothing_is_wider_than_the_window(
 ) -> None:
     """No page scrolls sideways, at any point, with the controls open or not."""
     bench = open_bench(width=width, height=height)
-    for point in _points(truth)[:6]:
+    for point in _points(truth)[:8]:
         bench.page.evaluate("(fragment) => { location.hash = fragment; }", truth.fragment(point))
         bench.expect_at(point)
         assert bench.page.evaluate(OVERFLOW) == [0, []]
@@ -143,7 +145,7 @@ def test_open_controls_can_all_be_reached_and_touched(
     for axis, value in (
         ("phase", "prefill"),
         ("gpu", "b200"),
-        ("weights", "int4"),
+        ("weights", "w8a8"),
         ("kv", "fp8"),
         ("attention", "mqa"),
     ):
@@ -153,7 +155,7 @@ def test_open_controls_can_all_be_reached_and_touched(
         assert box
         assert box["height"] >= 40, (axis, box)
         assert box["width"] >= 44, (axis, box)
-    bench.expect_at(truth.point(phase="prefill", gpu="b200", weights="int4", kv="fp8", attention="mqa"))
+    bench.expect_at(truth.point(phase="prefill", gpu="b200", weights="w8a8", kv="fp8", attention="mqa"))
 
 
 def test_a_phone_offers_all_columns(open_bench: Callable[..., Bench]) -> None:

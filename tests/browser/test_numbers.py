@@ -16,6 +16,7 @@ SHARDS = [
     {"gpu": "a100", "weights": "int4", "kv": "bf16", "attention": "mha"},
     {"gpu": "h200", "weights": "bf16", "kv": "fp8", "attention": "mqa"},
     {"gpu": "b200", "weights": "fp8", "kv": "fp8", "attention": "gqa"},
+    {"gpu": "b200", "weights": "w8a8", "kv": "bf16", "attention": "mqa"},
 ]
 
 

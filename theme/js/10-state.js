@@ -11,13 +11,27 @@
   let shown = point; // the last point whose numbers are on the page
   let turn = 0;
 
-  // decode always reads its own cache entry: there is no decode without context
-  const settle = (next) => {
-    if (next.phase !== "decode" || next.context > 0) return [next, ""];
-    const least = data.axes.context.values.findIndex((context) => context > 0);
-    const context = data.axes.context.values[least];
-    const text = data.axes.context.texts[least];
-    return [{ ...next, context }, `Context moved to ${text}: decode reads its own cache.`];
+  // why the bench can't go to a value of an axis while its other choices stand; undefined where it can
+  const refusal = (axis, value, at) => data.refusals.find((each) => (
+    each.axis === axis && each.value === value && Object.entries(each.at).every(([name, of]) => at[name] === of)));
+
+  // a place on the axes → [the nearest point, what had to be moved]
+  const settle = (place) => {
+    const next = { ...place };
+    const notes = [];
+    const move = (axis, to, why) => {
+      next[axis] = to;
+      const text = data.axes[axis].texts[data.axes[axis].values.indexOf(to)];
+      notes.push(`${axis[0].toUpperCase()}${axis.slice(1)} moved to ${text}: ${why}.`);
+    };
+    if (next.phase === "decode" && next.context === 0) {
+      move("context", data.axes.context.values.find((context) => context > 0), "decode reads its own cache");
+    }
+    for (const axis of lesson.names) {
+      const refused = refusal(axis, next[axis], next);
+      if (refused) move(axis, refused.instead, refused.reason);
+    }
+    return [next, notes];
   };
 
   const tell = (listeners, change) => {
@@ -28,6 +42,8 @@
     data,
     names: Object.keys(data.axes),
     get point() { return point; },
+    refusal,
+    settled: (place) => settle(place)[0],
     onPoint(listener) { atOnce.push(listener); },
     on(listener) { withNumbers.push(listener); },
 
@@ -35,10 +51,10 @@
     async set(changes, by, notes = []) {
       const mine = ++turn;
       const before = point;
-      const [next, note] = settle({ ...point, ...changes });
+      const [next, moves] = settle({ ...point, ...changes });
       point = next;
       const moved = lesson.names.filter((name) => next[name] !== before[name]);
-      const change = { before, moved, by, notes: note ? [...notes, note] : notes };
+      const change = { before, moved, by, notes: [...notes, ...moves] };
       tell(atOnce, change);
       if (!lesson.ready(next)) {
         try {

@@ -14,6 +14,7 @@
       value: element.querySelector("[data-value]"),
       was: element.querySelector("[data-was]"),
       note: element.querySelector("[data-note]"),
+      why: element.querySelector("[data-why]"),
     };
   }
   const textOf = (name, value) => axes[name].texts[axes[name].values.indexOf(value)];
@@ -24,7 +25,7 @@
       radio.addEventListener("change", () => { if (radio.checked) lesson.set({ [name]: radio.value }, "control"); });
       // on its way to a choice: its numbers may come
       radio.parentElement.addEventListener("pointerenter", () => {
-        lesson.load({ ...lesson.point, [name]: radio.value }).catch(() => {});
+        lesson.load(lesson.settled({ ...lesson.point, [name]: radio.value })).catch(() => {});
       });
     }
   }
@@ -48,7 +49,14 @@
         control.value.textContent = axes[name].texts[index];
         control.note?.classList.toggle("past", point[name] > Number(control.note.dataset.note));
       }
-      for (const radio of control.radios) radio.checked = radio.value === point[name];
+      const reasons = new Set();
+      for (const radio of control.radios) {
+        radio.checked = radio.value === point[name];
+        const refused = lesson.refusal(name, radio.value, point);
+        radio.disabled = Boolean(refused);
+        if (refused) reasons.add(refused.reason);
+      }
+      if (control.why) control.why.textContent = [...reasons].join("; ");
       mark(control, name, point, change);
     }
   };

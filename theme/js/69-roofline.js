@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   if (!window.lesson) return;
-  const { axes, families, trails } = lesson.data;
+  const { axes, families, trails, corners } = lesson.data;
   const value = (column, point) => lesson.value(lesson.text(column, point));
 
   const kernels = () => {
@@ -20,16 +20,16 @@
     }));
   };
 
-  // a trail runs through every position of the tokens, and turns at the ridge
+  // a trail runs through every position of the tokens, and turns at the ridge of its arithmetic
   const trail = (family, kernel) => {
     const rows = [];
-    const ridge = value("gpu.ridge");
+    const [ridge, peak] = corners[family].map((column) => value(column));
     let before = null;
     for (const tokens of axes.tokens.values) {
       const point = { ...lesson.point, tokens };
       const x = value(`${kernel}.arithmetic_intensity`, point);
       if (x === null) continue;
-      if (before !== null && before < ridge && ridge < x) rows.push({ family, tokens: null, x: ridge, y: value("gpu.peak") });
+      if (before !== null && before < ridge && ridge < x) rows.push({ family, tokens: null, x: ridge, y: peak });
       rows.push({ family, tokens, x, y: value(`${kernel}.attainable_flops`, point) });
       before = x;
     }
@@ -38,7 +38,7 @@
 
   lesson.charts.roofline = () => ({
     data: { kernels: kernels(), trails: Object.entries(trails).flatMap(([family, kernel]) => trail(family, kernel)) },
-    signals: { gpu: lesson.point.gpu },
+    signals: { gpu: lesson.point.gpu, arithmetic: lesson.text("gpu.arithmetic") },
     label: `Roofline of one pass. ${lesson.text("verdict")}`,
   });
 })();

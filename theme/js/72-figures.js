@@ -5,6 +5,7 @@
   const figures = [...document.querySelectorAll("figure[data-figure][data-spec]")];
   if (!figures.length || !window.lesson) return;
 
+  const bench = document.querySelector("[data-bench]");
   const inSight = new Set();
   const views = new WeakMap(); // [data-variant] element → its Vega view; null: it stays as it was drawn
   const drawnAt = new WeakMap(); // the same → the turn of the bench that it shows
@@ -58,7 +59,11 @@
   };
   const update = () => { frame ||= requestAnimationFrame(() => refreshAll(false)); }; // at most once a frame
 
-  const needed = () => [...new Set([figures[0].dataset.runtime, ...[...inSight].map((figure) => figure.dataset.spec)])];
+  // the bench's own picture comes in any case: paper gets it from wherever one reads
+  const needed = () => {
+    const first = figures.filter((figure) => bench?.contains(figure) || inSight.has(figure));
+    return [...new Set([figures[0].dataset.runtime, ...first.map((figure) => figure.dataset.spec)])];
+  };
 
   const wake = async () => {
     if (state !== "asleep") return;
@@ -79,7 +84,6 @@
     update();
   }, { rootMargin: "25%" });
   for (const figure of figures) observer.observe(figure);
-  const bench = document.querySelector("[data-bench]");
   for (const intent of ["pointerover", "pointerdown", "keydown", "focusin"]) bench?.addEventListener(intent, wake);
   addEventListener("load", () => (window.requestIdleCallback ?? setTimeout)(prefetch));
   addEventListener("resize", update); // another drawing may have come into sight
