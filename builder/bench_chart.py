@@ -379,6 +379,7 @@ def _dots(colours: Mapping[str, str]) -> list[alt.Chart]:
             fill=coloured("fill", alt.Fill),
             stroke=coloured("outline", alt.Stroke),
             order=alt.Order("share:Q", sort="descending"),
+            key=alt.Key("kernel:N"),
         )
     )
     return [ring, dots]
@@ -387,18 +388,22 @@ def _dots(colours: Mapping[str, str]) -> list[alt.Chart]:
 # Words. Every one stands on a halo of paper, 4 px wide.
 
 
-def _text(chart: alt.Chart, name: str, halo: str | None, *, x: str, y: str, **mark: Any) -> alt.Chart:
-    """A text in its colour (field `colour`), at `x` and `y` px; with a halo every row is drawn twice, paper first."""
+def _text(chart: alt.Chart, name: str, halo: str | None, *, key: str, x: str, y: str, **mark: Any) -> alt.Chart:
+    """A text in its colour (field `colour`), at `x` and `y` px; with a halo every row is drawn twice, paper first.
+
+    `key`, an expression, tells the rows apart: where the rows of a live drawing change, a text is moved, not made anew.
+    """
     base: dict[str, Any] = {"font": FONT, "fontSize": 12, "baseline": "middle", **mark}
     if halo is not None:
         chart = chart.transform_calculate("halo", "[true, false]").transform_flatten(["halo"])
         chart = chart.transform_calculate("colour", f"datum.halo ? '{halo}' : datum.colour")
         outline = expr(f"datum.halo ? '{halo}' : null")
         base |= {"stroke": outline, "strokeWidth": expr("datum.halo ? 4 : 1"), "strokeJoin": "round"}
+    chart = chart.transform_calculate("key", f"{key} + (datum.halo ? ' halo' : '')")
     drawn: alt.Chart = (
         chart.properties(name=name)
         .mark_text(**base)
-        .encode(**in_px(x, y), text=alt.Text("text:N"), fill=coloured("colour", alt.Fill))
+        .encode(**in_px(x, y), text=alt.Text("text:N"), fill=coloured("colour", alt.Fill), key=alt.Key("key:N"))
     )
     return drawn
 
@@ -423,6 +428,7 @@ def _under_the_axis(colours: Mapping[str, str]) -> alt.Chart:
         calculate(chart, parts),
         "ridge_name",
         None,
+        key="datum.part",
         x="x_text",
         y="y_text",
         align=expr("datum.align"),
@@ -532,6 +538,7 @@ def _roof_names(colours: Mapping[str, str]) -> alt.Chart:
         _free_of_kernels(calculate(_named_roofs(), place), "text", always="datum.end"),
         "names",
         colours["paper"],
+        key="datum.text",
         x="x_text",
         y="y_text",
         align=expr("datum.align"),
@@ -562,7 +569,7 @@ def _trail_ends(colours: Mapping[str, str]) -> alt.Chart:
     }
     ends = calculate(ends, place).transform_filter("datum.y_text >= -6")
     ends = _free_of_kernels(ends, "text")
-    return _text(ends, "ends", colours["paper"], x="x_left", y="y_text", align="left")
+    return _text(ends, "ends", colours["paper"], key="datum.text", x="x_left", y="y_text", align="left")
 
 
 def _labels(colours: Mapping[str, str]) -> alt.Chart:
@@ -609,6 +616,7 @@ def _labels(colours: Mapping[str, str]) -> alt.Chart:
         chart,
         "labels",
         colours["paper"],
+        key="datum.kernel + ' ' + datum.part",
         x="x_text",
         y="y_text",
         align=expr("datum.align"),

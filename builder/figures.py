@@ -106,7 +106,15 @@ def compiled(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The Vega spec that a Vega-Lite spec compiles to; datasets keep their names. No background: the page is one."""
     vega: dict[str, Any] = vl_convert.vegalite_to_vega(dict(spec), vl_version=VEGA_LITE)
     vega.pop("background", None)
+    _silence(vega)
     return vega
+
+
+def _silence(group: dict[str, Any]) -> None:
+    """Let no mark speak for itself: a drawing is one image with one label, also when the client draws it."""
+    for mark in group.get("marks", ()):
+        mark["aria"] = False
+        _silence(mark)
 
 
 def resized(vega: Mapping[str, Any], size: Size, frames: Frames) -> dict[str, Any]:

@@ -39,6 +39,8 @@ class Renderer:
             "bound_close": self._bound_close,
             "math_inline": self._maths,
             "math_block": self._maths,
+            "fence": self._listing,
+            "code_block": self._listing,
             "th_open": self._cell,
             "td_open": self._cell,
             "link_open": self._link_open,
@@ -63,6 +65,11 @@ class Renderer:
 
     def _raw(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return tokens[index].content
+
+    def _listing(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        """A listing that scrolls by itself where it is too wide: it can be reached by key, and has a name then."""
+        code = escapeHtml(tokens[index].content)
+        return f'<pre tabindex="0" role="group" aria-label="Listing"><code>{code}</code></pre>\n'
 
     def _cell(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         """A table's cell: alignment is a class, since the page's policy has no style attributes."""
@@ -93,7 +100,9 @@ class Renderer:
 
         display = token.type == "math_block"
         text = maths.render(token.content, display=display, bound=bound)
-        return f'<div class="math">{text}</div>\n' if display else text
+        # one that scrolls by itself on a narrow screen can be reached by key
+        box = '<div class="math" tabindex="0" role="group" aria-label="Formula">'
+        return f"{box}{text}</div>\n" if display else text
 
     def _bound_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return self._open(tokens[index].meta["span"])

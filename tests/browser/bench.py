@@ -115,12 +115,16 @@ class Truth:
         """A point with some coordinates moved, which may be none of the grid's."""
         return replace(point, **moved)
 
-    def text(self, point: Point, column: str) -> str:
-        """What the page shows of a column, in the spaces that text content has."""
+    def document(self, point: Point) -> Any:
+        """The published shard of a point."""
         name = shard_id(point)
         if name not in self.shards:
             self.shards[name] = json.loads((self.site / "data" / f"{name}.json").read_text(encoding="utf-8"))
-        return " ".join(look_up(self.shards[name], self.grid, point, column).split())
+        return self.shards[name]
+
+    def text(self, point: Point, column: str) -> str:
+        """What the page shows of a column, in the spaces that text content has."""
+        return " ".join(look_up(self.document(point), self.grid, point, column).split())
 
     def exact(self, point: Point) -> dict[str, Any]:
         """The unrounded document of `lesson ledger --format json`."""

@@ -64,7 +64,7 @@ def _launch(playwright: Playwright, **how: Any) -> Browser | None:
         return None
 
 
-def _launch_any(playwright: Playwright) -> Browser | None:
+def launch_any(playwright: Playwright) -> Browser | None:
     """An installed Chrome or Chromium, else Playwright's own; None where there is neither."""
     for name in INSTALLED:
         if (path := shutil.which(name)) and (browser := _launch(playwright, executable_path=path)):
@@ -91,18 +91,18 @@ def _install(playwright: Playwright) -> Browser | None:
     if _try(*own, "install", "chromium"):
         if _is_root():
             _try(*own, "install-deps", "chromium")
-        if browser := _launch_any(playwright):
+        if browser := launch_any(playwright):
             return browser
     if _is_root() and shutil.which("apt-get") and _try("apt-get", "update"):
         _try("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "chromium")
-    return _launch_any(playwright)
+    return launch_any(playwright)
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium without a screen, found or installed. Missing, it fails under CI=true and skips elsewhere."""
     with sync_playwright() as playwright:
-        found = _launch_any(playwright) or _install(playwright)
+        found = launch_any(playwright) or _install(playwright)
         if found is None:
             text = "no Chrome or Chromium is installed and none could be: try `python -m playwright install chromium`"
             (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(text)

@@ -34,7 +34,7 @@
   const mark = (control, name, point, change) => {
     const marked = change.by === "link" && change.moved.includes(name);
     control.element.toggleAttribute("data-changed", marked);
-    if (control.was) control.was.textContent = marked ? textOf(name, change.before[name]) : "";
+    if (control.was) lesson.write(control.was, marked ? textOf(name, change.before[name]) : "");
     for (const radio of control.radios) {
       radio.parentElement.toggleAttribute("data-was", marked && radio.value === change.before[name]);
     }
@@ -45,8 +45,8 @@
       const index = axes[name].values.indexOf(point[name]);
       if (control.range) {
         if (control.range.valueAsNumber !== index) control.range.value = String(index);
-        control.range.setAttribute("aria-valuetext", axes[name].spoken[point.phase][index]);
-        control.value.textContent = axes[name].texts[index];
+        lesson.mark(control.range, "aria-valuetext", axes[name].spoken[point.phase][index]);
+        lesson.write(control.value, axes[name].texts[index]);
         control.note?.classList.toggle("past", point[name] > Number(control.note.dataset.note));
       }
       const reasons = new Set();
@@ -56,7 +56,7 @@
         radio.disabled = Boolean(refused);
         if (refused) reasons.add(refused.reason);
       }
-      if (control.why) control.why.textContent = [...reasons].join("; ");
+      if (control.why) lesson.write(control.why, [...reasons].join("; "));
       mark(control, name, point, change);
     }
   };

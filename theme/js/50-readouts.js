@@ -1,4 +1,4 @@
-// Readouts, verdict and ledger: text nodes that are replaced where their text has changed.
+// Readouts, verdict and ledger: text and attributes, where they have changed.
 (() => {
   "use strict";
   const bench = document.querySelector("[data-bench]");
@@ -22,19 +22,16 @@
 
   lesson.on(() => {
     bench.removeAttribute("aria-busy");
-    for (const [element, column] of targets) {
-      const text = lesson.text(column);
-      if (element.textContent !== text) element.textContent = text;
-    }
+    for (const [element, column] of targets) lesson.write(element, lesson.text(column));
     const largest = lesson.text("largest");
     for (const [row, bar, bound] of bars) {
       const { kernel } = row.dataset;
       row.classList.toggle("largest", kernel === largest);
       if (!bar) continue;
-      bar.setAttribute("width", ((lesson.value(lesson.text(`${kernel}.share`)) ?? 0) * 0.73).toFixed(1));
-      bound.dataset.bound = bounds[lesson.text(`${kernel}.bound`)];
+      lesson.mark(bar, "width", ((lesson.value(lesson.text(`${kernel}.share`)) ?? 0) * 0.73).toFixed(1));
+      lesson.mark(bound, "data-bound", bounds[lesson.text(`${kernel}.bound`)]);
     }
-    bench.dataset.fits = lesson.text("fits");
-    used.setAttribute("width", (40 * Math.min(Number(lesson.text("memory_used")), 1.5)).toFixed(1));
+    lesson.mark(bench, "data-fits", lesson.text("fits"));
+    lesson.mark(used, "width", (40 * Math.min(Number(lesson.text("memory_used")), 1.5)).toFixed(1));
   });
 })();

@@ -34,7 +34,7 @@
     };
     for (const part of parts) {
       const name = part.dataset.part;
-      part.textContent = words[name];
+      lesson.write(part, words[name]);
       const moved = name === "rest" ? REST.some((axis) => change.moved.includes(axis)) : change.moved.includes(name);
       part.toggleAttribute("data-moved", moved && change.by === "link");
     }

@@ -5,12 +5,10 @@
   if (!button) return;
   const root = document.documentElement;
   const SCHEMES = ["system", "light", "dark"];
-  const NAMES = { system: "as the system", light: "light", dark: "dark" };
 
   const show = () => {
     const scheme = root.dataset.scheme ?? "system";
     button.textContent = `colours: ${scheme === "system" ? "auto" : scheme}`;
-    button.setAttribute("aria-label", `Colours: ${NAMES[scheme]}`);
   };
 
   button.addEventListener("click", () => {

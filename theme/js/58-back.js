@@ -13,6 +13,6 @@
   lesson.onPoint((point, change) => {
     if (change.by === "link" && change.moved.length) before = change.before;
     else if (change.by !== "link") before = null;
-    button.hidden = !before;
+    if (button.hidden === Boolean(before)) button.hidden = !before;
   });
 })();

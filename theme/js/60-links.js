@@ -2,9 +2,13 @@
 (() => {
   "use strict";
   if (!window.lesson) return;
+  const whole = new RegExp(`^#${lesson.names.map((name) => `${name}=[^&]+`).join("&")}$`);
   const links = [...document.querySelectorAll('a[href^="#"][href*="="]')].map((link) => {
-    const [point] = lesson.parse(link.getAttribute("href"));
-    return { link, point, fragment: lesson.fragment(point) };
+    const href = link.getAttribute("href");
+    const pointOf = () => lesson.parse(href)[0];
+    // an address of all seven keys on the bench's positions is one already; to read hundreds takes a while
+    const fragment = whole.test(href) && !link.dataset.offGrid ? href : lesson.fragment(pointOf());
+    return { link, pointOf, fragment };
   });
   const bench = document.querySelector("[data-bench]");
   let followed = null;
@@ -25,9 +29,9 @@
       event.preventDefault();
       followed = entry.link;
       const { offGrid } = entry.link.dataset; // the text speaks of a point between the bench's positions
-      lesson.set(entry.point, "link", offGrid ? [`The bench is near that point: ${offGrid}.`] : []);
+      lesson.set(entry.pointOf(), "link", offGrid ? [`The bench is near that point: ${offGrid}.`] : []);
     });
-    entry.link.addEventListener("pointerenter", () => lesson.load(entry.point).catch(() => {}));
+    entry.link.addEventListener("pointerenter", () => lesson.load(entry.pointOf()).catch(() => {}));
   }
 
   const show = (point, { by }) => {

@@ -36,8 +36,18 @@
     return rows;
   };
 
+  // a trail stays as it is while the tokens move
+  let kept = { key: "", rows: [] };
+  const allTrails = () => {
+    const key = lesson.fragment({ ...lesson.point, tokens: 0 });
+    if (kept.key !== key) {
+      kept = { key, rows: Object.entries(trails).flatMap(([family, kernel]) => trail(family, kernel)) };
+    }
+    return kept.rows;
+  };
+
   lesson.charts.roofline = () => ({
-    data: { kernels: kernels(), trails: Object.entries(trails).flatMap(([family, kernel]) => trail(family, kernel)) },
+    data: { kernels: kernels(), trails: allTrails() },
     signals: { gpu: lesson.point.gpu, arithmetic: lesson.text("gpu.arithmetic") },
     label: `Roofline of one pass. ${lesson.text("verdict")}`,
   });

@@ -5,6 +5,7 @@
   if (!window.lesson) return;
   const records = {}; // figure name → {spec, sizes}, handed over by the spec scripts
   const loads = {}; // address → promise of its script
+  const held = new WeakMap(); // view → {dataset: the rows that it shows}
   const copies = (rows) => rows.map((row) => ({ ...row })); // Vega marks the rows that it is given
 
   lesson.spec = (name, record) => { records[name] = record; };
@@ -38,11 +39,15 @@
       const drawn = box.querySelector("svg"), live = aside.querySelector("svg");
       for (const key of ["role", "aria-label", "font-family"]) live.setAttribute(key, drawn.getAttribute(key));
       drawn.replaceWith(live); // drawn aside and swapped, so there is never a blank moment
+      held.set(view, { ...rows.data });
       return view;
     },
 
     change(view, rows) {
+      const shown = held.get(view);
       for (const [name, values] of Object.entries(rows.data)) {
+        if (values === shown[name]) continue; // the same rows as before: nothing of them is drawn anew
+        shown[name] = values;
         view.change(name, window.lessonVega.changeset().remove(() => true).insert(copies(values)));
       }
       for (const [name, value] of Object.entries(rows.signals)) view.signal(name, value);
