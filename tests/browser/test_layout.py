@@ -21,7 +21,7 @@ PLACES = """() => [...document.querySelectorAll(
   })"""
 OVERFLOW = """() => {
   const root = document.scrollingElement;
-  const scrolls = "svg, pre > *, .math > *, .hidden, .ledger-box"; // in a box of their own, or unseen
+  const scrolls = "svg, pre > *, .math > *, .hidden, .ledger-box, .strip-point"; // in a box of their own, or unseen
   const wide = [...document.querySelectorAll("body *")].filter((element) => (
     element.matches(".value") && element.scrollWidth > element.clientWidth
     || element.getBoundingClientRect().right > root.clientWidth && !element.closest(scrolls)));
