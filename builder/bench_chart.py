@@ -379,7 +379,6 @@ def _dots(colours: Mapping[str, str]) -> list[alt.Chart]:
             fill=coloured("fill", alt.Fill),
             stroke=coloured("outline", alt.Stroke),
             order=alt.Order("share:Q", sort="descending"),
-            key=alt.Key("kernel:N"),
         )
     )
     return [ring, dots]
