@@ -42,7 +42,7 @@ class Kernel(TypedDict):
     """One row of the ledger as a dot: `x` in FLOP/byte (None: no dot), `y` in TFLOP/s, `share` from 0 to 1.
 
     `memory` is fits, tight or no. A row without `label` has no name in the picture; `sublabel` stands beside or below
-    its label, and is the part that goes where there is no room for both.
+    its label, and is the part that goes where there is no room for both. `tip` is said where the reader points.
     """
 
     kernel: str
@@ -54,6 +54,7 @@ class Kernel(TypedDict):
     memory: str
     label: str
     sublabel: str
+    tip: str
 
 
 class TrailPoint(TypedDict):
@@ -379,6 +380,7 @@ def _dots(colours: Mapping[str, str]) -> list[alt.Chart]:
             fill=coloured("fill", alt.Fill),
             stroke=coloured("outline", alt.Stroke),
             order=alt.Order("share:Q", sort="descending"),
+            tooltip=alt.Tooltip("tip:N"),
         )
     )
     return [ring, dots]

@@ -70,7 +70,7 @@ def throughput_by_context(colours: Colours, data: Data) -> Picture:
             fill=expr(f"!datum.fits ? '{colours['paper']}' : datum.chosen ? '{colours['ink']}' : '{colours['ink3']}'"),
             strokeWidth=expr("datum.fits ? 0.75 : datum.chosen ? 1.75 : 1.25"),
         )
-        .encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))
+        .encode(x=alt.X("x:Q"), y=alt.Y("y:Q"), tooltip=alt.Tooltip("tip:N"))
     )
     first = dataset("ends", "names").transform_joinaggregate(top="max(y)")
     first = first.transform_calculate(

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from builder.ledger import GROUPS, KERNELS
+from builder.ledger import GROUPS, KERNEL_LABELS, KERNELS
 from builder.roofline import BOUNDS, COMPUTE, MEMORY, NO_BYTES, RIDGE, Roof
 from builder.units import GIB, QUANTITIES, one_decimal, significant, whole
 
@@ -244,6 +244,12 @@ _GROUP_LABELS = {
     "lm_head": "LM head {lm_head.rough}",
     "attention": "attention {attention.rough}",
 }
+
+
+def tip(kernel: str) -> str:
+    """What pointing at a kernel's dot says of it: a template of its cells, which the ledger shows too."""
+    run, reach = f"{{{kernel}.arithmetic_intensity}} FLOP/B", f"{{{kernel}.attainable_flops}} TFLOP/s"
+    return f"{KERNEL_LABELS[kernel]}: {run}, {reach} attainable, {{{kernel}.share}} % of the pass"
 
 
 def _together(a: float, b: float) -> bool:

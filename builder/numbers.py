@@ -259,7 +259,8 @@ def export(root: Path, ref: str, folder: Path) -> None:
 
 def _by_its_own_builder(folder: Path) -> list[dict[str, Any]] | None:
     """The rows that the builder in a folder lists of the text in it; None where it can't."""
-    if not (folder / "builder" / "numbers.py").is_file():
+    # without an __init__.py Python would take an installed builder, today's, for that of the folder
+    if not all((folder / "builder" / name).is_file() for name in ("__init__.py", "numbers.py")):
         return None
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(folder), "PYTHONUTF8": "1"}
     command = [sys.executable, "-m", "builder", "numbers", "--format", "json"]

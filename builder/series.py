@@ -114,6 +114,12 @@ def leaves_the_slope(grid: Grid, point: Point) -> int:
     return int(reach[np.argmax(bound != MEMORY)])
 
 
+def _tip(rate: float, tokens: int, context: int, fit: str) -> str:
+    """What pointing at a point says of it."""
+    room = {"fits": "fits", "tight": "leaves no room for a runtime", "no": "does not fit"}[fit]
+    return f"{_text('throughput', rate)} tokens/s: {whole(tokens)} at {whole(context)} of context, {room}"
+
+
 def throughput_by_context(_: Path, grid: Grid) -> Series:
     """Decode throughput against the batch, a line for each context, and whether each point fits the memory."""
     tokens, at, gpu = _tokens(grid), grid.defaults, _gpu(grid, grid.defaults.gpu)
@@ -125,7 +131,7 @@ def throughput_by_context(_: Path, grid: Grid) -> Series:
         rates, memory = _pass(grid, point).throughput, _memory(grid, point)
         same: Row = {"context": context, "chosen": context == at.context}
         points += [
-            {**same, "x": x, "y": _brief(y), "fits": fit != "no", "memory": fit}
+            {**same, "x": x, "y": _brief(y), "fits": fit != "no", "memory": fit, "tip": _tip(y, x, context, fit)}
             for x, y, fit in zip(tokens.tolist(), rates, memory, strict=True)
         ]
         ends.append({**same, "x": points[-1]["x"], "y": points[-1]["y"], "text": whole(context)})

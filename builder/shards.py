@@ -172,6 +172,8 @@ def _add_sentences(columns: _Columns, positions: Iterable[display.Position]) -> 
             texts[f"{kernel}.label"].append(labels.get(kernel, ("", ""))[0])
     for name, values in texts.items():
         columns.add(name, np.asarray(values, dtype=object).reshape(columns.shape), str)
+    for kernel in KERNELS:
+        columns.add(f"{kernel}.tip", np.asarray([display.tip(kernel)], dtype=object), str)
 
 
 def shard(grid: Grid, choice: Point, assumptions: Assumptions = DEFAULT) -> dict[str, Any]:
@@ -253,7 +255,7 @@ def value(text: str) -> float | None:
 
 
 def roofline_rows(document: Mapping[str, Any], grid: Grid, point: Point) -> tuple[list[Any], list[Any]]:
-    """(kernels, trails): the rows of the roofline's datasets at a point, as charts.roofline takes them.
+    """(kernels, trails): the rows of the roofline's datasets at a point, as bench_chart.roofline takes them.
 
     The client makes the same rows from the same columns when the point moves.
     """
@@ -272,6 +274,7 @@ def roofline_rows(document: Mapping[str, Any], grid: Grid, point: Point) -> tupl
             "memory": text("fits"),
             "label": text(f"{kernel}.label"),
             "sublabel": text("sublabel") if kernel == text("largest") else "",
+            "tip": text(f"{kernel}.tip"),
         }
         for kernel in KERNELS
     ]

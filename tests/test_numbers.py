@@ -279,7 +279,8 @@ def test_a_diff_asks_the_revisions_own_builder(checkout: Path, tmp_path: Path, m
 
     real = subprocess.run
     (checkout / "builder").mkdir()
-    (checkout / "builder" / "numbers.py").write_text("", encoding="utf-8")
+    for name in ("__init__.py", "numbers.py"):
+        (checkout / "builder" / name).write_text("", encoding="utf-8")
     git(checkout, "add", "builder")
     git(checkout, "commit", "-qm", "two")
     monkeypatch.setattr(subprocess, "run", answer)

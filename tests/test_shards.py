@@ -141,12 +141,20 @@ def test_texts_of_points_from_every_shard_are_the_ledgers():
         assert shown(grid, lesson_shard(choice_of(point)), point, texts) == texts, point
 
 
+def test_what_pointing_at_a_dot_says_is_what_the_ledger_says():
+    """The cells of its row, at any point, in a sentence."""
+    grid = lesson()
+    point = replace(grid.defaults, tokens=64)
+    said = look_up(lesson_shard(grid.defaults), grid, point, "attention.tip")
+    assert said == "Attention: 4.00 FLOP/B, 13.4 TFLOP/s attainable, 83.0 % of the pass"
+
+
 def test_no_column_is_left_unchecked():
     """The two tests above look at every column but the sentences, which have tests of their own."""
     grid = lesson()
     page = lesson_shard(grid.defaults)
     sentences = {"verdict", "warning", "sublabel", "ridges_below", "memory_used"}
-    sentences |= {f"{kernel}.label" for kernel in KERNELS}
+    sentences |= {f"{kernel}.{kind}" for kernel in KERNELS for kind in ("label", "tip")}
     assert set(page["columns"]) == (set(expected(grid, grid.defaults)) | sentences) - {"tokens", "matmuls.rough"}
 
 

@@ -141,3 +141,24 @@ def test_a_figure_whose_script_does_not_come_stands_as_drawn(
     _show(bench.page, "intensity-by-tokens")
     text = truth.text(truth.point(tokens=128), "gate_proj.arithmetic_intensity")
     _expect_here(_figure(bench.page, "intensity-by-tokens"), f"{text} on the bench now")
+
+
+def test_pointing_at_a_dot_says_what_the_ledger_says(open_bench: Callable[..., Bench], truth: Truth) -> None:
+    """The words of a dot, and of a point of a figure, are there to read where the mouse is; off it they are gone."""
+    bench = open_bench("#tokens=64")
+    page = bench.page
+    roofline = page.locator(".picture figure[data-figure=roofline] [data-variant=wide]")
+    page.mouse.move(900, 300)
+    # the largest comes first
+    dot = roofline.locator("[class~=dots_marks] > path").first
+    expect(roofline.locator("[class~=labels_marks] > text", has_text="attention 83")).not_to_have_count(0)
+    dot.hover()
+    expect(roofline).to_have_attribute("title", "Attention: 4.00 FLOP/B, 13.4 TFLOP/s attainable, 83.0 % of the pass")
+    page.mouse.move(1010, 360)
+    expect(roofline).to_have_attribute("title", "")
+    name = "throughput-by-context"
+    _show(page, name)
+    figure = _figure(page, name)
+    _expect_here(figure, "1,840 on the bench now")
+    figure.locator("[class~=dots_marks] > path").nth(12).hover()  # the last of the first line, apart from the others
+    expect(figure).to_have_attribute("title", re.compile(r"^[\d,]+ tokens/s: 4,096 at 512 of context, does not fit$"))

@@ -17,6 +17,7 @@
       memory: lesson.text("fits"),
       label: lesson.text(`${kernel}.label`),
       sublabel: kernel === largest ? lesson.text("sublabel") : "",
+      tip: lesson.text(`${kernel}.tip`),
     }));
   };
 

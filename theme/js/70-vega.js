@@ -34,7 +34,10 @@
         signals: spec.signals.map((s) => s.name in signals ? { ...s, value: signals[s.name] } : s),
       }, null, { ast: true });
       const aside = document.createElement("div");
-      const view = new View(runtime, { expr: expressionInterpreter, renderer: "svg" }).initialize(aside);
+      const view = new View(runtime, { expr: expressionInterpreter, renderer: "svg" });
+      // what pointing at a mark says; the ledger and the text say it too
+      view.tooltip((_, __, ___, text) => { box.title = text ?? ""; });
+      view.initialize(aside);
       await view.runAsync();
       const drawn = box.querySelector("svg"), live = aside.querySelector("svg");
       for (const key of ["role", "aria-label", "font-family"]) live.setAttribute(key, drawn.getAttribute(key));
