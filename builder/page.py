@@ -225,8 +225,11 @@ def parts(prose: Prose, figures: Mapping[str, Figure], addresses: Addresses) -> 
 
     A figure that has a script says where it and Vega are.
 
-    Raises LessonErrors where the text asks for a figure that isn't drawn.
+    Raises LessonErrors where there is no section, or the text asks for a figure that isn't drawn.
     """
+    if not prose.sections:
+        hint = "begin one with a line: ## Its title {#its-address}"
+        raise LessonErrors([LessonError("the lesson has no section", path="content/lesson.md", hint=hint)])
     unknown = [figure for figure in prose.figures if figure.name not in figures]
     if unknown:
         raise LessonErrors(

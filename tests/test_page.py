@@ -394,3 +394,9 @@ def test_a_missing_template_is_told(tmp_path: Path):
     document = shard(lesson(), lesson().defaults)
     with pytest.raises(LessonErrors, match=r"index\.html"):
         render(tmp_path, lesson(), prose(), document, {"roofline": Figure("roofline", {}, "", {})}, addresses())
+
+
+def test_a_lesson_without_a_section_is_told():
+    """The author hears of the missing heading, not of a template."""
+    with pytest.raises(LessonErrors, match=r"content/lesson\.md: the lesson has no section\n  hint: begin one"):
+        rendered(words=replace(prose(), sections=()))
