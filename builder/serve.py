@@ -58,6 +58,10 @@ POLICY = re.compile(
     rb"""(<meta\s+http-equiv=["']?Content-Security-Policy["']?\s+content=)("[^"]*"|'[^']*')""", re.IGNORECASE
 )
 
+STYLESHEET = re.compile(r'(<link rel="stylesheet" href=")([^"]*)')
+PLACE = re.compile(r"^(\S[^:\n]*):(\d+)(?::(\d+))?: .*$", re.MULTILINE)
+EXCERPT = 90  # characters of a line that an error quotes
+
 Report = Callable[[str], None]
 Build = Callable[[Path, Path], object]
 
@@ -71,6 +75,7 @@ class Reload:
         # A page of an earlier server must not take this one's first version for its own.
         self._started = time.time_ns()
         self._builds = 0
+        self._restyled = ""
         self._news = 0
         self.error: str | None = None
         self.closed = False
@@ -80,9 +85,13 @@ class Reload:
         """Names the last good build; a page served before it reloads."""
         return f"{self._started}-{self._builds}"
 
-    def built(self) -> None:
-        """The site is new: pages reload, an overlay goes."""
+    def built(self, stylesheet: str | None = None) -> None:
+        """The site is new: pages reload, an overlay goes.
+
+        stylesheet: its new address where nothing else has changed; a page of the version before takes it as it stands.
+        """
         with self._changed:
+            self._restyled = f"data: {self.version}\ndata: {stylesheet}\n" if stylesheet else ""
             self._builds += 1
             self._news += 1
             self.error = None
@@ -113,11 +122,11 @@ class Reload:
                 if self.closed:
                     return
                 quiet, seen = self._news == seen, self._news
-                version, error = self.version, self.error
+                version, restyled, error = self.version, self._restyled, self.error
             if quiet:
                 yield b": still here\n\n"
                 continue
-            yield f"event: built\ndata: {version}\n\n".encode()
+            yield f"event: built\ndata: {version}\n{restyled}\n".encode()
             if error is not None:
                 lines = "".join(f"data: {line}\n" for line in error.splitlines() or ["The build failed."])
                 yield f"event: failed\n{lines}\n".encode()
@@ -304,6 +313,34 @@ def open_server(folder: Path, port: int, reload: Reload, report: Report) -> Site
     raise LessonError(f"no free port from {port} on", hint="name another one with --port")
 
 
+def with_excerpts(text: str, root: Path) -> str:
+    """Errors as text, each with the line of the file that it is about, and a mark below its column."""
+
+    def quoted(match: re.Match[str]) -> str:
+        line, column = int(match[2]), int(match[3] or 0)
+        try:
+            lines = (root / match[1]).read_text(encoding="utf-8-sig", errors="replace").split("\n")
+        except (OSError, ValueError):
+            return match[0]
+        if not 1 <= line <= len(lines):
+            return match[0]
+        whole = lines[line - 1].replace("\t", " ").rstrip()
+        start = max(0, min(column - 1 - EXCERPT // 2, len(whole) - EXCERPT))
+        before = "…" if start else ""
+        shown = f"{before}{whole[start : start + EXCERPT]}{'…' if start + EXCERPT < len(whole) else ''}"
+        mark = f"\n  {'':{len(str(line))}} | {'':{len(before) + column - 1 - start}}^" if column else ""
+        return f"{match[0]}\n  {line} | {shown}{mark}"
+
+    return PLACE.sub(quoted, text)
+
+
+def restyled(before: str, after: str) -> str | None:
+    """The address of the new page's stylesheet where that is all in which it differs from the one before."""
+    found = STYLESHEET.search(after)
+    alike = STYLESHEET.sub(r"\1", before) == STYLESHEET.sub(r"\1", after)
+    return found[2] if found and alike and before != after else None
+
+
 class Rebuild:
     """Builds in this process, which keeps what is warm, until the builder itself changes; then in a fresh one."""
 
@@ -315,17 +352,24 @@ class Rebuild:
         """Build once. What goes wrong is reported and shown; nothing is raised."""
         code = self.root.resolve() / "builder"
         self.stale = self.stale or any(Path(path).is_relative_to(code) for path in changed)
-        started = time.perf_counter()
+        started, before = time.perf_counter(), self._page()
         try:
             error = self._in_fresh_process() if self.stale else self._in_this_process()
         except Exception:  # a bug in the builder must not end the server: the next save may mend it
             error = traceback.format_exc()
         if error is None:
-            self.reload.built()
+            self.reload.built(restyled(before, self._page()))
             self.report(f"Built in {time.perf_counter() - started:.2f} s.")
         else:
+            error = with_excerpts(error, self.root)
             self.reload.failed(error)
             self.report(f"{error}\nThe build failed; the site is as it was. It is built again at the next save.")
+
+    def _page(self) -> str:
+        try:
+            return (self.out / "index.html").read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            return ""
 
     def _in_this_process(self) -> str | None:
         try:

@@ -44,6 +44,7 @@ def copy_build(root: Path, out: Path) -> None:
         raise LessonErrors(
             [LessonError("<b> is not a word", path="content/lesson.md", line=1, column=5, hint="fix it")]
         )
+    text += "".join(path.read_text(encoding="utf-8") for path in sorted((root / "content").glob("more*.md")))
     if "bug" in text:
         raise ZeroDivisionError("a bug in the builder")
     out.mkdir(exist_ok=True)
@@ -270,9 +271,10 @@ def test_a_mistake_keeps_the_old_page_and_is_shown(start: Callable[[str], Served
     assert events.next()[0] == "built"
     served.save("a typo")
     assert events.next()[0] == "built"
-    assert events.next() == ("failed", "content/lesson.md:1:5: <b> is not a word\n  hint: fix it")
+    told = "content/lesson.md:1:5: <b> is not a word\n  1 | a typo\n    |     ^\n  hint: fix it"
+    assert events.next() == ("failed", told)
     assert served.shows("<p>good</p>")()
-    assert served.reported("content/lesson.md:1:5: <b> is not a word")()
+    assert served.reported(told)()
     late = Events(served.port)
     assert [late.next()[0], late.next()[0]] == ["built", "failed"], "a page opened now must show it too"
     late.close()
@@ -309,6 +311,59 @@ def test_a_build_does_not_set_off_the_next(start: Callable[[str], Served]) -> No
     until(served.shows("<p>two</p>"))
     time.sleep(0.6)
     assert sum(report.startswith("Built in") for report in served.reports) == 2
+
+
+def test_fifty_files_saved_at_once_are_one_rebuild(start: Callable[[str], Served]) -> None:
+    """A checkout of another branch, or a search and replace, is built once; after it the server is idle."""
+    served = start("one")
+    for number in range(50):
+        (served.root / "content" / f"more{number}.md").write_text(f" and {number}", encoding="utf-8")
+    until(served.shows(" and 49"))
+    time.sleep(0.6)
+    assert sum(report.startswith("Built in") for report in served.reports) == 2
+
+
+def test_a_file_that_is_deleted_is_gone(start: Callable[[str], Served]) -> None:
+    """Taking a content file away is a change like any other."""
+    served = start("one")
+    more = served.root / "content" / "more.md"
+    more.write_text(" and more", encoding="utf-8")
+    until(served.shows("one and more"))
+    more.unlink()
+    until(served.shows("<p>one</p>"))
+
+
+def test_an_error_quotes_the_line_that_it_is_about(tmp_path: Path) -> None:
+    """The line, a mark below the column, of a long line what is near it; nothing where there is nothing to quote."""
+    (tmp_path / "a.md").write_text(f"first\n\tsecond\n{'x' * 300}HERE{'y' * 300}\n", encoding="utf-8")
+    told = serving.with_excerpts("a.md:2:2: wrong\n  hint: mend it\na.md:1: also\na.md: all of it", tmp_path)
+    assert told == (
+        "a.md:2:2: wrong\n  2 |  second\n    |  ^\n  hint: mend it\na.md:1: also\n  1 | first\na.md: all of it"
+    )
+    _, line, mark = serving.with_excerpts("a.md:3:301: wrong", tmp_path).split("\n")
+    assert (line[mark.index("^") :][:4], len(line) < 110) == ("HERE", True)
+    for text in ("a.md:9:1: wrong", "b.md:1:1: wrong", "wrong", "  File a.md:1:1: within"):
+        assert serving.with_excerpts(text, tmp_path) == text
+
+
+def test_a_new_style_alone_is_told_apart() -> None:
+    """Only where the pages differ in nothing but the stylesheet's address can that be swapped."""
+    page = '<link rel="stylesheet" href="assets/a.css"><p>text'
+    assert serving.restyled(page, page.replace("a.css", "b.css")) == "assets/b.css"
+    assert serving.restyled(page, page.replace("a.css", "b.css") + "!") is None
+    assert serving.restyled(page, page) is None
+    assert serving.restyled("", page) is None
+
+
+def test_a_page_hears_of_a_new_style_with_the_version_that_it_suits(tmp_path: Path) -> None:
+    """A page of the version before takes the stylesheet; one that missed a version has to reload."""
+    reload = serving.Reload(tmp_path / "reload.js")
+    before = reload.version
+    reload.built("assets/b.css")
+    news = reload.messages()
+    assert next(news).decode() == f"event: built\ndata: {reload.version}\ndata: {before}\ndata: assets/b.css\n\n"
+    reload.built()
+    assert next(news).decode() == f"event: built\ndata: {reload.version}\n\n"
 
 
 def test_output_inside_a_watched_folder_is_no_change(tmp_path: Path) -> None:
