@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ def assemble(
     progress("data")
     grid = load_grid(root)
     progress("prose")
-    prose = prose or load_prose(root, Facts(grid))
+    prose = prose or load_prose(root, _facts(root, grid))
     progress("shards")
     site = Site()
     default, scripts = _add_shards(site, root, grid)
@@ -96,6 +96,18 @@ def assemble(
 def _program() -> str:
     """A hash of the builder itself."""
     return contents_key(Path(__file__).parent, ("*.py",))
+
+
+_last_facts: dict[str, Facts] = {}
+
+
+def _facts(root: Path, grid: Grid) -> Facts:
+    """The facts of a grid; those of the last build, with all they remember, where the ledger's files are the same."""
+    key = contents_key(root, LEDGER_FILES, _program())
+    if key not in _last_facts:
+        _last_facts.clear()
+        _last_facts[key] = Facts(grid)
+    return _last_facts[key]
 
 
 def _drawn(root: Path, grid: Grid, prose: Prose, default: Mapping[str, Any]) -> dict[str, Figure]:
@@ -204,7 +216,7 @@ def _add_shards(site: Site, root: Path, grid: Grid) -> tuple[dict[str, Any], dic
     addresses by id. Raises LessonErrors where shards break their budget.
     """
     key = contents_key(root, LEDGER_FILES, _program())
-    made = json.loads(cached(root, f"shards-{key}.json", lambda: _shards_text(grid)))
+    made = _parsed(cached(root, f"shards-{key}.json", lambda: _shards_text(grid)))
     scripts: dict[str, str] = {}
     for name, text in made["texts"].items():
         site.add(f"data/{name}.json", text + "\n")
@@ -214,6 +226,11 @@ def _add_shards(site: Site, root: Path, grid: Grid) -> tuple[dict[str, Any], dic
     if errors:
         raise LessonErrors([_at_budget(root, "shard", error) for error in errors])
     return json.loads(made["texts"][shard_id(grid.defaults)]), scripts
+
+
+@lru_cache(maxsize=1)
+def _parsed(text: str) -> Any:
+    return json.loads(text)
 
 
 def _shards_text(grid: Grid) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from builder import display
@@ -137,11 +138,35 @@ def _context_note(grid: Grid) -> str:
     return f"{way} {most // 1000 if most % 1024 else most // 1024}k"
 
 
+class _Compiled(jinja2.BytecodeCache):
+    """Compiled templates, for a process that builds again; Jinja takes one only where its source's hash is the same."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+
+    def get_cache_key(self, name: str, filename: str | None = None) -> str:
+        """The names as they are, whatever characters a folder's may hold."""
+        return f"{name} {filename}"
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Fill the bucket, if there is something for it."""
+        if bucket.key in self.kept:
+            bucket.bytecode_from_string(self.kept[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep what the bucket holds."""
+        self.kept[bucket.key] = bucket.bytecode_to_string()
+
+
+_COMPILED = _Compiled()
+
+
 def environment(folder: Path) -> jinja2.Environment:
     """Jinja over theme/templates: everything is escaped, an unknown name is an error."""
     loader = jinja2.FileSystemLoader(folder)
     env = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     env.lstrip_blocks = True
+    env.bytecode_cache = _COMPILED
     env.filters["css"] = _kernel_class
     env.filters["number"] = lambda text: value(text) or 0
     return env

@@ -34,7 +34,7 @@ HOST = "127.0.0.1"
 PORTS_TRIED = 50
 WATCHED = ("content", "theme", "builder")
 # A save is seen at once: watchfiles waits for one quiet step, and never longer than the debounce (milliseconds).
-QUIET_STEP, DEBOUNCE = 40, 400
+QUIET_STEP, DEBOUNCE = 20, 400
 # How often the watcher looks up, in milliseconds: the longest wait before the first build.
 WAKE = 100
 # Without an event for this long (seconds) a comment is sent, which finds out whether the page is still there.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from dataclasses import fields, replace
@@ -400,3 +401,16 @@ def test_a_lesson_without_a_section_is_told():
     """The author hears of the missing heading, not of a template."""
     with pytest.raises(LessonErrors, match=r"content/lesson\.md: the lesson has no section\n  hint: begin one"):
         rendered(words=replace(prose(), sections=()))
+
+
+def test_a_changed_template_is_always_seen(tmp_path: Path):
+    """By its contents: the time stamp and the size of the file may be the same."""
+    folder = tmp_path / "theme" / "templates"
+    folder.mkdir(parents=True)
+    figures = {"roofline": Figure("roofline", {}, "", {})}
+    document = shard(lesson(), lesson().defaults)
+    for text in ("one", "two", "one"):
+        for name in ("index.html", "404.html"):
+            (folder / name).write_text(text, encoding="utf-8")
+            os.utime(folder / name, (1, 1))
+        assert render(tmp_path, lesson(), prose(), document, figures, addresses())["index.html"] == text
