@@ -23,7 +23,7 @@ import pytest
 
 from builder import build, check, figures
 from builder.drawing import Size
-from builder.errors import LessonError
+from builder.errors import LessonError, LessonErrors
 from builder.figures import Figure
 from builder.grid import Grid
 from tests.toys import ROOT
@@ -141,6 +141,16 @@ def limit(seconds: int) -> Iterator[None]:
 
 
 @pytest.fixture
+def real(tmp_path: Path) -> Path:
+    """A copy to break and to build as it is, with what is warm in the project's cache."""
+    for folder in ("content", "theme"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    if (ROOT / ".cache").is_dir():
+        shutil.copytree(ROOT / ".cache", tmp_path / ".cache")
+    return tmp_path
+
+
+@pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy to break, in which one shard stands for all; charts are made, but not painted."""
     for folder in ("content", "theme"):
@@ -220,3 +230,30 @@ def test_a_broken_content_file_is_told_and_never_a_traceback(checkout: Path, bat
     print(dict(outcomes))
     assert failures == []
     assert outcomes["wrong"] or COUNT < 200
+
+
+@pytest.mark.skipif(COUNT < 1000, reason="twenty whole builds: for LESSON_MUTATIONS=1000 and more")
+def test_a_whole_build_of_broken_content_is_whole_or_not_at_all(real: Path) -> None:
+    """A build that fails leaves the site as it was; one that doesn't leaves nothing out."""
+    out = real / "site"
+    built = build.build(real, out)
+    outcomes: Counter[str] = Counter()
+    everything = files_to_break(real)
+    for seed in range(FIRST, FIRST + 20):
+        chance = random.Random(seed)
+        path = real / chance.choice(everything)
+        before = path.read_bytes()
+        path.write_bytes(slipped(before.decode(), chance))
+        try:
+            built = build.build(real, out)
+            outcomes["built"] += 1
+        except LessonErrors as problems:
+            for error in problems.errors:
+                assert_tells(error, real)
+            outcomes["refused"] += 1
+        finally:
+            path.write_bytes(before)
+        there = {file.relative_to(out).as_posix(): file.read_bytes() for file in out.rglob("*") if file.is_file()}
+        there.pop("manifest.json")
+        assert there == built.files, f"edit {seed} of {path.name}"
+    print(dict(outcomes))
