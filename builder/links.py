@@ -69,7 +69,10 @@ def broken_links(root: Path, site: Site) -> list[LessonError]:
 
 def _problem(name: str, address: str, pages: Mapping[str, _Page], site: Site) -> tuple[str, str | None] | None:
     """(what is wrong with an address in a page, hint); None where it leads somewhere, or out of the site."""
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # such as a bracket that is never closed
+        return f"'{address}' is no address", None
     if parts.scheme or parts.netloc:
         return None
     if address.startswith("/"):
@@ -91,9 +94,10 @@ def _where(root: Path, address: str, message: str, hint: str | None) -> LessonEr
     for pattern in ("content/lesson.md", "content/sections/*.md", "theme/templates/*.html"):
         for path in sorted(root.glob(pattern)):
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-                column = line.find(f"({address}")
-                column = line.find(f'"{address}"') if column < 0 else column
+                # Markdown may have escaped some characters of what the author wrote
+                written = (f"({address}", f'"{address}"', f"({unquote(address)}")
+                column = next((at for at in map(line.find, written) if at >= 0), -1)
                 if column >= 0:
                     shown = path.relative_to(root).as_posix()
                     return LessonError(message, path=shown, line=number, column=column + 2, hint=hint)
-    return LessonError(message, hint=hint)
+    return LessonError(message, path="content/lesson.md", hint=hint)

@@ -49,3 +49,10 @@ def test_all_that_is_dead_is_told(tmp_path):
     assert "'/b.css' starts at the root of the server" in found
     assert "index.html: 1 images have no alternative text" in found
     assert "index.html: a heading of level 4 follows one of level 2" in found
+
+
+def test_an_address_that_markdown_escaped_or_that_is_none_is_told(tmp_path):
+    """The place is found by what the author wrote; what can't be an address is no traceback."""
+    (escaped,) = told(tmp_path, '<a href="caf%C3%A9.pdf">x</a>', "\n[x](café.pdf)\n")
+    assert escaped.startswith("content/lesson.md:2:5: there is no file 'caf%C3%A9.pdf'")
+    assert told(tmp_path, '<a href="//[a">x</a>', "nothing") == ["content/lesson.md: '//[a' is no address"]

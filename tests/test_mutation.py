@@ -197,7 +197,7 @@ def assert_tells(error: LessonError, root: Path) -> None:
     assert error.path.startswith("content/"), str(error)
     path = root / error.path
     if error.line is not None and path.is_file():
-        lines = path.read_bytes().decode("utf-8-sig", "replace").split("\n")
+        lines = path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
         assert 1 <= error.line <= len(lines) + 1, f"{error} of {len(lines)} lines"
         if error.column is not None:
             assert 1 <= error.column <= len([*lines, ""][error.line - 1]) + 1, error
