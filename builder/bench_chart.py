@@ -484,7 +484,9 @@ def _free_of_kernels(chart: alt.Chart, key: str, always: str = "false") -> alt.C
     fields = ["x", "y", "family", "share", "largest", "label", "sublabel"]
     kernels = alt.LookupData(data=alt.NamedData(name="kernels"), key="kernel", fields=fields)
     named = {field: f"isValid(datum.{field}) ? datum.{field} : ''" for field in ("label", "sublabel")}
-    chart = calculate(chart.transform_lookup(lookup="kernel", from_=kernels), {**named, **_PLACED, **_LAID_OUT})
+    # what has no name takes no room: most kernels, and laying out is most of the work of a live drawing
+    laid_out = {field: f"datum.label == '' ? 0 : {rule}" for field, rule in _LAID_OUT.items()}
+    chart = calculate(chart.transform_lookup(lookup="kernel", from_=kernels), {**named, **_PLACED, **laid_out})
     box = _touches("datum.x_left", "datum.x_left + datum.w_text", "datum.y_text - 6", "datum.y_text + 6")
     dot = (
         "abs(datum.y_text - datum.py) < datum.r + 10 && datum.px + datum.r > datum.x_left - 6 &&"

@@ -80,7 +80,8 @@ def scheme_css(colours: Mapping[str, str]) -> str:
 def pairing_css(colours: Mapping[str, str]) -> str:
     """Rules that pair the ledger with the roofline: pointing at a row dims the other dots, at a dot the other rows.
 
-    A dot is known by its kernel's colour, which is its fill or, where the point doesn't fit, its outline. Nothing of
+    They are asked only while a row or a picture is pointed at: otherwise each change of a number would ask them anew. A
+    dot is known by its kernel's colour, which is its fill or, where the point doesn't fit, its outline. Nothing of
     it where there is no hovering, or where the reader's own colours stand in for ours.
     """
     rules = []
@@ -89,8 +90,8 @@ def pairing_css(colours: Mapping[str, str]) -> str:
         row = f'tr[data-kernel="{kernel}"]'
         dots = ".picture [class~=dots_marks]>path"
         rules += [
-            f".bench:has({row}:is(:hover,:focus-visible)) {dots}:not({own}){{opacity:.35}}",
-            f".bench:has({dots}{own}:hover) .ledger tbody tr:not({row}){{opacity:.35}}",
+            f".bench[data-pointing]:has({row}:is(:hover,:focus-visible)) {dots}:not({own}){{opacity:.35}}",
+            f".bench[data-pointing]:has({dots}{own}:hover) .ledger tbody tr:not({row}){{opacity:.35}}",
         ]
     return "\n".join(["@media (hover:hover) and (forced-colors:none){", *rules, "}\n"])
 

@@ -183,8 +183,8 @@ def test_pointing_at_a_row_dims_the_other_dots_and_at_a_dot_the_other_rows() -> 
     own = ':is([fill="#c2410c" i],[stroke="#c2410c" i])'
     dots = ".picture [class~=dots_marks]>path"
     row = 'tr[data-kernel="attention"]'
-    assert f".bench:has({row}:is(:hover,:focus-visible)) {dots}:not({own}){{opacity:.35}}" in css
-    assert f".bench:has({dots}{own}:hover) .ledger tbody tr:not({row}){{opacity:.35}}" in css
+    assert f".bench[data-pointing]:has({row}:is(:hover,:focus-visible)) {dots}:not({own}){{opacity:.35}}" in css
+    assert f".bench[data-pointing]:has({dots}{own}:hover) .ledger tbody tr:not({row}){{opacity:.35}}" in css
 
 
 def test_colours_are_read_from_the_light_scheme() -> None:

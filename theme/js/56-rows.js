@@ -3,6 +3,7 @@
 (() => {
   "use strict";
   const rows = [...document.querySelectorAll(".ledger tbody tr")];
+  if (!rows.length) return;
   const stop = (row) => { for (const each of rows) each.tabIndex = each === row ? 0 : -1; };
   const STEPS = { ArrowDown: 1, ArrowUp: -1, Home: -rows.length, End: rows.length };
 
@@ -15,4 +16,15 @@
     row.addEventListener("focus", () => stop(row));
   }
   stop(rows[0]);
+
+  // the style sheet asks which row or dot is meant only while one may be
+  const bench = rows[0].closest("[data-bench]");
+  const [body, picture] = [rows[0].parentElement, bench.querySelector(".picture")];
+  const point = () => {
+    bench.toggleAttribute("data-pointing", body.matches(":hover, :focus-within") || picture.matches(":hover"));
+  };
+  for (const box of [body, picture]) {
+    for (const event of ["pointerover", "pointerleave"]) box.addEventListener(event, point);
+  }
+  for (const event of ["focusin", "focusout"]) body.addEventListener(event, () => queueMicrotask(point));
 })();

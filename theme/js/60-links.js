@@ -12,6 +12,7 @@
   });
   const bench = document.querySelector("[data-bench]");
   let followed = null;
+  let marked = []; // the links that stand out now
 
   // the readout or the cells that a bound number speaks of
   const pointOut = (link) => {
@@ -38,10 +39,12 @@
     if (by !== "link") followed = null;
     pointOut(followed);
     const here = lesson.fragment(point);
-    for (const { link, fragment } of links) {
-      link.classList.toggle("here", fragment === here);
+    const now = links.filter(({ link, fragment }) => fragment === here || link === followed);
+    for (const { link } of new Set([...marked, ...now])) { // hundreds of others have nothing to be told
+      link.classList.toggle("here", now.some((entry) => entry.link === link && entry.fragment === here));
       link.classList.toggle("followed", link === followed);
     }
+    marked = now;
   };
   lesson.onPoint(show);
 })();

@@ -8,11 +8,27 @@
   const held = new WeakMap(); // view → {dataset: the rows that it shows}
   const copies = (rows) => rows.map((row) => ({ ...row })); // Vega marks the rows that it is given
 
+  let queue = Promise.resolve();
+  let shown = new WeakMap(); // the element of one size → whether this window shows it; to ask anew costs a layout
+  addEventListener("resize", () => { shown = new WeakMap(); });
+
   lesson.spec = (name, record) => { records[name] = record; };
 
   lesson.vega = {
     has: (name) => name in records,
     asked: (address) => address in loads,
+
+    shows(box) {
+      if (!shown.has(box)) shown.set(box, box.getClientRects().length > 0);
+      return shown.get(box);
+    },
+
+    // what takes long is done one at a time, with room between for what the reader does
+    inTurn(work) {
+      const done = queue.then(() => new Promise((resolve) => { setTimeout(resolve); })).then(work);
+      queue = done.catch(() => {});
+      return done;
+    },
 
     load: (address) => (loads[address] ??= new Promise((resolve, reject) => {
       const script = document.createElement("script");
@@ -47,10 +63,10 @@
     },
 
     change(view, rows) {
-      const shown = held.get(view);
+      const before = held.get(view);
       for (const [name, values] of Object.entries(rows.data)) {
-        if (values === shown[name]) continue; // the same rows as before: nothing of them is drawn anew
-        shown[name] = values;
+        if (values === before[name]) continue; // the same rows as before: nothing of them is drawn anew
+        before[name] = values;
         view.change(name, window.lessonVega.changeset().remove(() => true).insert(copies(values)));
       }
       for (const [name, value] of Object.entries(rows.signals)) view.signal(name, value);

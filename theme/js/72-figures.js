@@ -12,31 +12,23 @@
   const busy = new WeakSet();
   let state = "asleep"; // then "loading", then "awake" or "failed"
   let turn = 0; // counts the moves of the bench
-  let frame = 0;
-  let queue = Promise.resolve();
+  let frame = 0; // a frame is awaited in which what has come meanwhile is drawn
+  let more = false; // something has
 
-  // what takes long is done one at a time, with room between for what the reader does
-  const inTurn = (work) => {
-    const done = queue.then(() => new Promise((resolve) => { setTimeout(resolve); })).then(work);
-    queue = done.catch(() => {});
-    return done;
-  };
-
-  const bring = async (box, name, printing) => {
-    const rows = lesson.chartRows(name);
+  const bring = async (box, name, rows, printing) => {
     drawnAt.set(box, turn);
     if (views.has(box)) return lesson.vega.change(views.get(box), rows);
     const build = () => lesson.vega.build(box, name, rows);
-    return views.set(box, await (printing ? build() : inTurn(build)));
+    return views.set(box, await (printing ? build() : lesson.vega.inTurn(build)));
   };
 
   const refresh = async (box, name, printing) => {
     if (busy.has(box) || views.get(box) === null) return;
     busy.add(box);
     try {
-      while (drawnAt.get(box) !== turn && lesson.chartRows(name)) await bring(box, name, printing); // until it is there
-      const { label } = lesson.chartRows(name) ?? {};
-      if (label) box.querySelector("svg").setAttribute("aria-label", label);
+      let rows = null;
+      while (drawnAt.get(box) !== turn && (rows = lesson.chartRows(name))) await bring(box, name, rows, printing);
+      if (rows?.label) lesson.mark(box.querySelector("svg"), "aria-label", rows.label);
     } catch {
       views.set(box, null);
     }
@@ -44,7 +36,6 @@
   };
 
   const refreshAll = (printing) => {
-    frame = 0;
     if (state !== "awake") return;
     for (const figure of printing ? figures : inSight) {
       const { figure: name, spec } = figure.dataset;
@@ -53,11 +44,20 @@
         continue;
       }
       for (const box of figure.querySelectorAll("[data-variant]")) {
-        if (printing || box.getClientRects().length) refresh(box, name, printing);
+        if (printing || lesson.vega.shows(box)) refresh(box, name, printing);
       }
     }
   };
-  const update = () => { frame ||= requestAnimationFrame(() => refreshAll(false)); }; // at most once a frame
+  // at once, so that the time before the next frame is used, and at most once a frame
+  const update = () => {
+    more = Boolean(frame);
+    if (more) return;
+    frame = requestAnimationFrame(() => {
+      frame = 0;
+      if (more) update();
+    });
+    refreshAll(false);
+  };
 
   // the bench's own picture comes in any case: paper gets it from wherever one reads
   const needed = () => {
