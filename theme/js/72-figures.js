@@ -74,7 +74,9 @@
   };
 
   const prefetch = () => {
-    for (const href of state !== "asleep" || navigator.connection?.saveData ? [] : needed()) {
+    // Firefox asks default-src whether a prefetch may be, and our policy has none
+    const refused = navigator.connection?.saveData || CSS.supports("-moz-appearance", "none");
+    for (const href of state !== "asleep" || refused ? [] : needed()) {
       document.head.append(Object.assign(document.createElement("link"), { rel: "prefetch", as: "script", href }));
     }
   };
