@@ -17,7 +17,7 @@ from tests.browser.bench import PATIENCE, RADIOS, RANGES, Bench, Truth
 
 ACTIONS = int(os.environ.get("LESSON_RANDOM_ACTIONS", "2000"))
 SEED = int(os.environ.get("LESSON_RANDOM_SEED", "4"))
-BETWEEN_RESTS = 100
+BETWEEN_RESTS = 125
 SIZES = [(1440, 900), (1280, 720), (1024, 768), (390, 844), (320, 640)]
 KEYS = ["ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"]
 
