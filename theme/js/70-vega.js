@@ -50,7 +50,7 @@
         signals: spec.signals.map((s) => s.name in signals ? { ...s, value: signals[s.name] } : s),
       }, null, { ast: true });
       const aside = document.createElement("div");
-      const view = new View(runtime, { expr: expressionInterpreter, renderer: "svg" });
+      const view = new View(runtime, { expr: lesson.evaluator(expressionInterpreter), renderer: "svg" });
       // what pointing at a mark says; the ledger and the text say it too
       view.tooltip((_, __, ___, text) => { box.title = text ?? ""; });
       view.initialize(aside);
