@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,7 +17,7 @@ from builder.errors import LessonError, LessonErrors
 from builder.units import MIB
 from tests.toys import H100_TOML, QWEN3_8B, ROOT, gpu_from, lesson_gpus, model_from, toy_model, write_model
 
-# Published config.json files of accepted families, as their publishers ship them (keys that say nothing of cost cut)
+# Published config.json files of accepted families that content/models lacks (keys that say nothing of cost cut)
 LLAMA_2_7B = {
     "architectures": ["LlamaForCausalLM"],
     "bos_token_id": 1,
@@ -35,39 +37,6 @@ LLAMA_2_7B = {
     "transformers_version": "4.28.1",
     "use_cache": True,
     "vocab_size": 32000,
-}
-LLAMA_3_1_8B = {
-    "architectures": ["LlamaForCausalLM"],
-    "attention_bias": False,
-    "attention_dropout": 0.0,
-    "hidden_act": "silu",
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-    "max_position_embeddings": 131072,
-    "mlp_bias": False,
-    "model_type": "llama",
-    "num_attention_heads": 32,
-    "num_hidden_layers": 32,
-    "num_key_value_heads": 8,
-    "pretraining_tp": 1,
-    "rms_norm_eps": 1e-05,
-    "rope_scaling": {
-        "factor": 8.0,
-        "low_freq_factor": 1.0,
-        "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 8192,
-        "rope_type": "llama3",
-    },
-    "rope_theta": 500000.0,
-    "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
-    "vocab_size": 128256,
-}
-LLAMA_3_1_70B = LLAMA_3_1_8B | {
-    "hidden_size": 8192,
-    "intermediate_size": 28672,
-    "num_attention_heads": 64,
-    "num_hidden_layers": 80,
 }
 MISTRAL_7B_V03 = {
     "architectures": ["MistralForCausalLM"],
@@ -109,45 +78,26 @@ QWEN2_5_7B = {
     "use_sliding_window": False,
     "vocab_size": 152064,
 }
-QWEN3_0_6B = {
-    "architectures": ["Qwen3ForCausalLM"],
-    "attention_bias": False,
-    "head_dim": 128,
-    "hidden_act": "silu",
-    "hidden_size": 1024,
-    "intermediate_size": 3072,
-    "max_position_embeddings": 40960,
-    "max_window_layers": 28,
-    "model_type": "qwen3",
-    "num_attention_heads": 16,
-    "num_hidden_layers": 28,
-    "num_key_value_heads": 8,
-    "rope_scaling": None,
-    "sliding_window": None,
-    "tie_word_embeddings": True,
-    "torch_dtype": "bfloat16",
-    "use_sliding_window": False,
-    "vocab_size": 151936,
-}
-QWEN3_32B = QWEN3_0_6B | {
-    "hidden_size": 5120,
-    "intermediate_size": 25600,
-    "max_window_layers": 64,
-    "num_attention_heads": 64,
-    "num_hidden_layers": 64,
-    "tie_word_embeddings": False,
-}
+
+
+def published(name: str) -> dict[str, Any]:
+    """A config.json of content/models, untouched."""
+    config: dict[str, Any] = json.loads((ROOT / "content" / "models" / f"{name}.json").read_text(encoding="utf-8"))
+    return config
+
+
+LLAMA_3_1_8B = published("Llama-3.1-8B")
 
 # config, its parameters as published, KV heads, head_dim
 ACCEPTED = {
     "Llama-2-7B": (LLAMA_2_7B, 6_738_415_616, 32, 128),
-    "Llama-3.1-8B": (LLAMA_3_1_8B, 8_030_261_248, 8, 128),
-    "Llama-3.1-70B": (LLAMA_3_1_70B, 70_553_706_496, 8, 128),
+    "Llama-3.1-8B": (published("Llama-3.1-8B"), 8_030_261_248, 8, 128),
+    "Llama-3.1-70B": (published("Llama-3.1-70B"), 70_553_706_496, 8, 128),
     "Mistral-7B-v0.3": (MISTRAL_7B_V03, 7_248_023_552, 8, 128),
     "Qwen2.5-7B": (QWEN2_5_7B, 7_615_616_512, 4, 128),
-    "Qwen3-0.6B": (QWEN3_0_6B, 596_049_920, 8, 128),
-    "Qwen3-8B": (QWEN3_8B, 8_190_735_360, 8, 128),
-    "Qwen3-32B": (QWEN3_32B, 32_762_123_264, 8, 128),
+    "Qwen3-0.6B": (published("Qwen3-0.6B"), 596_049_920, 8, 128),
+    "Qwen3-8B": (published("Qwen3-8B"), 8_190_735_360, 8, 128),
+    "Qwen3-32B": (published("Qwen3-32B"), 32_762_123_264, 8, 128),
 }
 
 
@@ -182,6 +132,12 @@ def test_a_published_config_loads_untouched(tmp_path, name):
     assert (model.parameters, model.kv_heads, model.head_dim) == (parameters, kv_heads, head_dim)
 
 
+def test_every_model_of_the_content_has_its_source():
+    """content/sources.toml says where each config.json was published, under the name that `lesson new model` gives."""
+    sources = tomllib.loads((ROOT / "content" / "sources.toml").read_text(encoding="utf-8"))["model"]
+    assert {re.sub(r"\W+", "_", name.lower()) for name in load_models(ROOT)} <= set(sources)
+
+
 def test_without_kv_heads_every_query_head_has_its_own(tmp_path):
     """Llama-2-7B has no num_key_value_heads: plain multi-head attention."""
     model = model_from(tmp_path, LLAMA_2_7B)
@@ -190,7 +146,7 @@ def test_without_kv_heads_every_query_head_has_its_own(tmp_path):
 
 def test_heads_times_head_dim_may_differ_from_hidden(tmp_path):
     """Qwen3-32B projects 5,120 to 64 × 128 = 8,192."""
-    model = model_from(tmp_path, QWEN3_32B)
+    model = model_from(tmp_path, published("Qwen3-32B"))
     assert (model.hidden_size, model.q_width, model.kv_width) == (5120, 8192, 1024)
 
 

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from builder import build as build_module
 from builder import cli, report
+from builder.catalog import load_models
 from builder.errors import LessonError, LessonErrors
 from builder.site import Site
 from tests.toys import QWEN3_8B, ROOT, at, lesson_gpus, lesson_model, write_model
@@ -111,10 +112,11 @@ def test_a_model_is_named_in_any_case(name):
     assert asked("--model", name)["point"]["model"] == "Llama-3.1-8B"
 
 
-def test_a_published_config_is_costed_from_where_it_lies(tmp_path):
-    """A config.json by its path costs the same as the model in content/models."""
-    path = write_model(tmp_path, QWEN3_8B, "config.json")
-    assert asked("--model", str(path))["rows"] == asked()["rows"]
+@pytest.mark.parametrize("name", load_models(ROOT))
+def test_a_published_config_is_costed_from_where_it_lies(tmp_path, name):
+    """A config.json by its path, with all the keys that it was published with, costs what the model costs by name."""
+    path = shutil.copy(ROOT / "content" / "models" / f"{name}.json", tmp_path / "config.json")
+    assert asked("--model", str(path))["rows"] == asked("--model", name)["rows"]
 
 
 def test_a_prefill_has_no_largest_batch():
