@@ -90,7 +90,7 @@ def test_every_group_of_parameters_has_its_size():
 
 MODELS = load_models(ROOT)
 every_model = pytest.mark.parametrize("name", MODELS)
-AGAIN = f"run `{COMMAND}` (README, the third line)"
+AGAIN = f"run `{COMMAND}` (README: What was checked)"
 
 
 def count_of(name: str) -> dict[str, Any]:

@@ -81,3 +81,10 @@ def test_libraries_are_ranges_except_the_one_whose_inside_is_used(project: dict[
     """vl-convert is pinned, as the Vega runtime is bundled from its embedded modules; nothing else is."""
     pinned = [text for text in project["project"]["dependencies"] if "==" in text]
     assert pinned == ["vl-convert-python==1.9.0.post1"]
+
+
+def test_the_count_is_pinned_and_asked_for_by_nothing_else(project: dict[str, Any]) -> None:
+    """A count names the versions that made it; the lock, and with it the everyday tests, knows nothing of PyTorch."""
+    count = [Requirement(text) for text in project["project"]["optional-dependencies"]["count"]]
+    assert all(re.fullmatch(r"==[\d.]+", str(requirement.specifier)) for requirement in count)
+    assert not {requirement.name for requirement in count} & {requirement.name for requirement in wanted(project)}

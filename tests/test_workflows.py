@@ -36,9 +36,9 @@ def writes(permissions: Any) -> set[str]:
     return {scope for scope, level in (permissions or {}).items() if level == "write"}
 
 
-def test_there_are_workflows_to_build_and_to_publish() -> None:
-    """Both are there, and none beside them goes unread by these tests."""
-    assert {path.name for path in WORKFLOWS} >= {"ci.yml", "pages.yml"}
+def test_there_are_workflows_to_build_to_publish_and_to_count() -> None:
+    """All are there, and none beside them goes unread by these tests."""
+    assert {path.name for path in WORKFLOWS} >= {"ci.yml", "pages.yml", "count.yml"}
 
 
 @every_workflow
@@ -142,17 +142,32 @@ def test_ci_fails_clearly_without_one_line(tmp_path: Path, text: str | None) -> 
     assert "README.md" in done.stderr
 
 
-def test_the_readme_holds_the_lines_that_are_promised() -> None:
-    """Two lines, each alone in a block: one builds and serves, one tests, and they install alike."""
+def readme_line(end: str) -> str:
+    """The one line of the README, alone in its block, that begins with an environment of its own and ends like this."""
     blocks = re.findall(
         r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
     )
     lines = [block.strip() for block in blocks]
-    serve = [line for line in lines if line.startswith("python3 -m venv") and line.endswith("lesson serve")]
-    tests = [line for line in lines if line.startswith("python3 -m venv") and line.endswith("-m pytest")]
-    assert (len(serve), len(tests)) == (1, 1)
-    assert "\n" not in serve[0] + tests[0]
-    assert serve[0].rsplit(" && ", 1)[0] == tests[0].rsplit(" && ", 1)[0]
+    (line,) = [line for line in lines if line.startswith("python3 -m venv") and line.endswith(end)]
+    assert "\n" not in line
+    return line
+
+
+def test_the_readme_holds_the_lines_that_are_promised() -> None:
+    """Three lines: one builds and serves, one tests, one counts; they install alike, and the last more than that."""
+    serve, tests, count = map(readme_line, ("lesson serve", "-m pytest", "-m tests.independent.count"))
+    assert serve.rsplit(" && ", 1)[0] == tests.rsplit(" && ", 1)[0] == count.rsplit(" && ", 2)[0]
+
+
+def test_the_count_is_made_anew_every_week() -> None:
+    """The count needs PyTorch, so it has a workflow of its own, which runs the README's line on a schedule."""
+    workflow = load(ROOT / ".github" / "workflows" / "count.yml")
+    assert set(triggers(workflow)) == {"schedule", "workflow_dispatch"}
+    (schedule,) = triggers(workflow)["schedule"]
+    assert re.fullmatch(r"\d+ \d+ \* \* [0-6]", schedule["cron"])
+    (job,) = workflow["jobs"].values()
+    (run,) = [step["run"] for step in job["steps"] if "run" in step]
+    assert run.strip() == readme_line("-m tests.independent.count")
 
 
 def test_a_pull_request_is_told_what_it_does_to_the_numbers() -> None:
