@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -162,3 +163,55 @@ def test_pointing_at_a_dot_says_what_the_ledger_says(open_bench: Callable[..., B
     _expect_here(figure, "1,840 on the bench now")
     figure.locator("[class~=dots_marks] > path").nth(12).hover()  # the last of the first line, apart from the others
     expect(figure).to_have_attribute("title", re.compile(r"^[\d,]+ tokens/s: 4,096 at 512 of context, does not fit$"))
+
+
+# Of a drawing that is alive: how many marks it has, and in what they differ from those of one made at this point.
+FRESH = """async (name) => {
+  const box = [...document.querySelectorAll(`figure[data-figure=${name}] [data-variant=wide]`)]
+    .find((each) => lesson.vega.shows(each));
+  const drawn = (svg) => [...svg.querySelectorAll("[class*=role-mark] > *")].map((mark) => [
+    mark.parentElement.className.baseVal, mark.textContent,
+    ...["transform", "d", "fill", "stroke", "x1", "y1", "x2", "y2", "font-weight"].map((key) => mark.getAttribute(key)),
+  ].join(" ")).sort();
+  const other = document.createElement("div");
+  other.dataset.variant = "wide";
+  other.append(document.createElementNS("http://www.w3.org/2000/svg", "svg"));
+  await lesson.vega.build(other, name, lesson.chartRows(name));
+  const [live, fresh] = [drawn(box.querySelector("svg")), drawn(other.querySelector("svg"))];
+  return [live.length, live.filter((mark) => !fresh.includes(mark)), fresh.filter((mark) => !live.includes(mark))];
+}"""
+
+
+@pytest.mark.parametrize("name", ["roofline", "throughput-by-context", "intensity-by-tokens", "elementwise-share"])
+def test_what_has_moved_is_what_would_be_drawn_anew(open_bench: Callable[..., Bench], truth: Truth, name: str) -> None:
+    """Wherever the bench has been before: marks that move leave nothing behind, and nothing is left out."""
+    bench = open_bench("#tokens=64")
+    if name != "roofline":  # which is always in sight
+        _show(bench.page, name)
+    expect(bench.page.locator(f"figure[data-figure={name}] svg [aria-roledescription]").first).to_be_attached()
+    for point in truth.sample(25, seed=7):
+        bench.page.evaluate("(point) => lesson.set(point, 'control')", asdict(point))
+        bench.expect_at(point)
+        bench.frame()
+        marks, left_over, missing = bench.page.evaluate(FRESH, name)
+        assert marks > 5
+        assert (left_over, missing) == ([], []), point
+
+
+TRAVELS = """async ([change, by]) => {
+  await lesson.set(change, by);
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  return document.getAnimations().filter(({ effect }) => effect.target.matches("[class~=dots_marks] > path")).length;
+}"""
+
+
+def test_a_number_of_the_text_lets_the_dots_travel(open_bench: Callable[..., Bench], truth: Truth) -> None:
+    """Where the eye has to follow; under a hand that drags they are there at once, and for who asks for less motion."""
+    bench = open_bench("#tokens=64")
+    bench.expect_drawn(truth.point(tokens=64))
+    assert bench.page.evaluate(TRAVELS, [{"tokens": 512}, "link"]) == 6  # in decode two stay where they are
+    bench.expect_drawn(truth.point(tokens=512))
+    assert bench.page.evaluate(TRAVELS, [{"tokens": 64}, "control"]) == 0
+    bench = open_bench("#tokens=64", reduced_motion=True)
+    bench.expect_drawn(truth.point(tokens=64))
+    assert bench.page.evaluate(TRAVELS, [{"tokens": 512}, "link"]) == 0

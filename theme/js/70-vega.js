@@ -8,6 +8,18 @@
   const held = new WeakMap(); // view → {dataset: the rows that it shows}
   const copies = (rows) => rows.map((row) => ({ ...row })); // Vega marks the rows that it is given
 
+  // what makes one set of rows of another: where each row stays, its fields are changed, and its mark moves
+  const changes = (shown, before, after) => {
+    const change = window.lessonVega.changeset();
+    if (!after.length || before.length !== after.length) return change.remove(() => true).insert(copies(after));
+    for (const [index, row] of after.entries()) {
+      for (const [field, value] of Object.entries(row)) {
+        if (before[index][field] !== value) change.modify(shown[index], field, value);
+      }
+    }
+    return change;
+  };
+
   let queue = Promise.resolve();
   let shown = new WeakMap(); // the element of one size → whether this window shows it; to ask anew costs a layout
   addEventListener("resize", () => { shown = new WeakMap(); });
@@ -66,8 +78,8 @@
       const before = held.get(view);
       for (const [name, values] of Object.entries(rows.data)) {
         if (values === before[name]) continue; // the same rows as before: nothing of them is drawn anew
+        view.change(name, changes(view.data(name), before[name], values));
         before[name] = values;
-        view.change(name, window.lessonVega.changeset().remove(() => true).insert(copies(values)));
       }
       for (const [name, value] of Object.entries(rows.signals)) view.signal(name, value);
       return view.runAsync();
