@@ -39,11 +39,15 @@
   };
 
   const write = () => {
+    if (!timer) return;
     timer = 0;
     last = performance.now();
     if (!location.hash && lesson.isDefault(lesson.point)) return; // as the lesson starts: nothing to say
     history.replaceState({ point: lesson.point }, "", lesson.fragment(lesson.point));
   };
+
+  // to write takes the browser a while: what the reader waits for is painted first
+  const whenIdle = () => (window.requestIdleCallback ? requestIdleCallback(write, { timeout: PAUSE }) : write());
 
   const read = () => {
     if (isPoint(location.hash)) {
@@ -66,11 +70,11 @@
       if (location.hash !== lesson.fragment(point)) history.pushState({ point }, "", lesson.fragment(point));
       return;
     }
-    if (!timer) timer = setTimeout(write, Math.max(0, PAUSE - (performance.now() - last)));
+    if (!timer) timer = setTimeout(whenIdle, Math.max(0, PAUSE - (performance.now() - last)));
   });
 
   addEventListener("hashchange", read);
   addEventListener("popstate", (event) => { if (!isPoint(location.hash) && event.state) read(); });
-  addEventListener("pagehide", () => { if (timer) { clearTimeout(timer); write(); } });
+  addEventListener("pagehide", () => { clearTimeout(timer); write(); });
   lesson.start = read;
 })();
