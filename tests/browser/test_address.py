@@ -48,6 +48,7 @@ def test_missing_keys_are_defaults(open_bench: Callable[..., Bench], truth: Trut
         ("#context=40000", {"context": 32768}, "no position at 40000 for context: it went to 32,768"),
         ("#tokens=-3", {}, "unknown tokens: the bench took 1."),
         ("#tokens=", {}, "unknown tokens"),
+        ("#token=64", {}, "a part that the bench does not know: token."),
         ("#gpu=h101&tokens=64", {"tokens": 64}, "unknown gpu: the bench took H100"),
         ("#weights=%3Cb%3E&kv=%zz", {}, "unknown weights: the bench took BF16"),
         ("#context=0", {"context": 128}, "Context moved to 128"),

@@ -173,16 +173,24 @@ def test_only_the_drawing_in_sight_is_taken_over(open_bench: Callable[..., Bench
 def test_without_vega_the_drawing_stands_and_the_numbers_move(
     open_bench: Callable[..., Bench], truth: Truth, troubles: Any
 ) -> None:
-    """The runtime fails to load: table and readouts never needed it."""
+    """The runtime fails to load: table and readouts never needed it. That the picture stays behind is said beside it,
+    and the next move tries anew."""
     troubles.expected += REFUSED
     bench = open_bench(before=_refuse(r"/assets/vega\."))
+    behind = bench.page.get_by_text("The picture could not follow")
     with bench.page.expect_event("requestfailed"):
         bench.root.hover()
+    expect(behind).to_be_hidden()
     bench.move("tokens", 64)
     bench.expect_at(truth.point(tokens=64))
     expect(bench.page.get_by_role("img", name=re.compile("Roofline"))).to_be_visible()
     assert not bench.drawn()["live"]
     assert len(bench.drawn()["dots"]) == 8
+    expect(behind).to_be_visible()
+    bench.page.unroute_all()
+    bench.move("tokens", 128)
+    bench.expect_drawn(truth.point(tokens=128))
+    expect(behind).to_be_hidden()
 
 
 def test_without_its_spec_a_drawing_stands(open_bench: Callable[..., Bench], truth: Truth, troubles: Any) -> None:

@@ -18,7 +18,8 @@
   // fragment → [point, what had to be changed]
   lesson.parse = (fragment) => {
     const given = new URLSearchParams(fragment.replace(/^#/, ""));
-    const notes = [];
+    const strange = [...given.keys()].find((name) => !lesson.names.includes(name));
+    const notes = strange === undefined ? [] : [`The address has a part that the bench does not know: ${strange.slice(0, 40)}.`];
     const point = {};
     for (const name of lesson.names) {
       const { values, texts } = axes[name];

@@ -45,7 +45,10 @@
     load: (address) => (loads[address] ??= new Promise((resolve, reject) => {
       const script = document.createElement("script");
       script.onload = resolve;
-      script.onerror = reject;
+      script.onerror = () => {
+        delete loads[address]; // the next reach for the bench tries anew
+        reject(new Error(address));
+      };
       script.src = address;
       document.head.append(script);
     })),

@@ -10,7 +10,7 @@
   const views = new WeakMap(); // [data-variant] element → its Vega view; null: it stays as it was drawn
   const drawnAt = new WeakMap(); // the same → the turn of the bench that it shows
   const busy = new WeakSet();
-  let state = "asleep"; // then "loading", then "awake" or "failed"
+  let state = "asleep"; // then "loading", then "awake", or "failed" until the bench moves
   let turn = 0; // counts the moves of the bench
   let frame = 0; // a frame is awaited in which what has come meanwhile is drawn
   let more = false; // something has
@@ -69,7 +69,7 @@
     if (state !== "asleep") return;
     state = "loading";
     await Promise.allSettled(needed().map(lesson.vega.load));
-    state = window.lessonVega ? "awake" : "failed"; // failed: the drawings stay
+    state = window.lessonVega ? "awake" : "failed"; // the drawings stay
     update();
   };
 
@@ -93,6 +93,7 @@
   lesson.onPoint((_, { by }) => { if (by === "failure") update(); });
   lesson.on((point) => {
     turn += 1;
+    if (state === "failed") state = "asleep"; // try anew
     if (state !== "asleep" || !lesson.isDefault(point)) { wake(); update(); } // the build drew the default point
   });
 })();
