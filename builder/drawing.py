@@ -243,10 +243,11 @@ def bold() -> alt.ExprRef:
     return expr("datum.chosen ? 'bold' : 'normal'")
 
 
-def here(colours: Colours, last: float) -> list[alt.Chart]:
+def here(colours: Colours, last: float, beside: float = 0) -> list[alt.Chart]:
     """The point on the bench, once the client says where it is: an amber ring, and its label in bold below.
 
-    The client's rows hold x, y and label, the number as the bench shows it; where there is room, words follow.
+    The client's rows hold x, y and label, the number as the bench shows it; where there is room, words follow. At the
+    end of the axis, where a line has its name and perhaps a word below it, the label stands so many px lower: `beside`.
     """
     ring = dataset("here", "here").mark_point(
         size=196, opacity=1, filled=False, stroke=colours["markline"], strokeWidth=2.5
@@ -260,7 +261,7 @@ def here(colours: Colours, last: float) -> list[alt.Chart]:
     text = written(
         label,
         expr(f"datum.halo ? '{colours['paper']}' : '{colours['ink']}'"),
-        dy=20,
+        dy=expr(f"datum.x > 0.9 * {last} ? {20 + beside:g} : 20") if beside else 20,
         fontWeight="bold",
         dx=expr(f"{room} ? -7 : 0"),
         align=expr(f"{room} ? 'left' : 'right'"),
