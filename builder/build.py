@@ -122,7 +122,7 @@ def _figures_text(drawn: Mapping[str, Figure]) -> str:
     return json.dumps({name: asdict(figure) for name, figure in drawn.items()}, ensure_ascii=False)
 
 
-def _colours(root: Path) -> dict[str, str]:
+def light_colours(root: Path) -> dict[str, str]:
     """The colour tokens of the light scheme. Raises LessonErrors where two share a value."""
     try:
         return figures.read_colours(theme_text(root / TOKENS))
@@ -132,7 +132,7 @@ def _colours(root: Path) -> dict[str, str]:
 
 def draw(root: Path, grid: Grid, asked: Sequence[str], default: Mapping[str, Any]) -> dict[str, Figure]:
     """The roofline, and the figures that are asked for, by name. Raises LessonErrors where one can't be drawn."""
-    colours = _colours(root)
+    colours = light_colours(root)
     try:
         return {
             "roofline": draw_roofline(grid, default, colours),
@@ -179,7 +179,7 @@ def draw_roofline(grid: Grid, default: Mapping[str, Any], colours: Mapping[str, 
 def _add_assets(site: Site, root: Path, drawn: Mapping[str, Figure], scripts: Mapping[str, str]) -> page.Addresses:
     """Add what the page asks for by hashed names: styles, scripts, icon, the figures' scripts."""
     theme = root / "theme"
-    tokens, colours = theme_text(root / TOKENS), _colours(root)
+    tokens, colours = theme_text(root / TOKENS), light_colours(root)
     parts = [tokens, concatenated(theme / "css", ".css", ["tokens.css"])]
     css = "\n".join([*parts, figures.scheme_css(colours), figures.pairing_css(colours)])
     return page.Addresses(
@@ -202,7 +202,7 @@ def _add_for_publishing(
 ) -> page.Published:
     """Add what needs whole addresses: the picture for shared links, and the site map."""
     base = base_url.rstrip("/") + "/"
-    colours = _colours(root)
+    colours = light_colours(root)
     kicker = Markup(prose.kicker_html).striptags()
     name = site.add_hashed("assets/card.png", card(prose.title, kicker, drawn["roofline"].svgs["wide"], colours))
     site.add("sitemap.xml", page.sitemap(base))

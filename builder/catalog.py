@@ -50,7 +50,7 @@ _PUBLISHED = "take it from the published config.json"
 Places = dict[tuple[str, ...], tuple[int, int]]  # a nested key → line and column where it stands, from 1
 
 
-def _plain_reader(path: Path, name: str) -> str:
+def read_text(path: Path, name: str) -> str:
     """The text of a data file. Raises LessonError where it can't be read or isn't UTF-8."""
     try:
         return path.read_bytes().decode("utf-8-sig")
@@ -176,7 +176,7 @@ def read_json(path: Path, name: str | None = None) -> _File:
     shown = name or str(path)
     text, hint = "", "a model is described by the config.json that its publisher ships"
     try:
-        text = _plain_reader(path, shown)
+        text = read_text(path, shown)
         data = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         message = f"not JSON: {error.msg}"
@@ -199,7 +199,7 @@ def read_toml(path: Path, name: str | None = None) -> _File:
     """A TOML table from a file. Raises LessonErrors with line and column where it isn't one."""
     shown, text = name or str(path), ""
     try:
-        text = _plain_reader(path, shown)
+        text = read_text(path, shown)
         return _File(shown, text, tomllib.loads(text), _toml_places(text))
     except tomllib.TOMLDecodeError as error:
         where = re.search(r"\(at line (\d+), column (\d+)\)", str(error))

@@ -353,9 +353,11 @@ def elementwise_share(colours: Colours, data: Data) -> Picture:
 
 def two_counters(colours: Colours, data: Data) -> Picture:
     """The plane of memory activity and tensor activity in four regions: words in a square, and nothing measured."""
+    high = data["full"][0]["high"]
     place = {
-        "px": "width * datum.x / 2 + (size == 'wide' ? 16 : 10)",
-        "py": "height * (1 - datum.y) / 2 + (size == 'wide' ? 22 : 20) + 17 * datum.line + (datum.line > 0 ? 2 : 0)",
+        "px": f"width * datum.x * {high} + (size == 'wide' ? 16 : 10)",
+        "py": f"height * (1 - datum.y) * {1 - high} + (size == 'wide' ? 22 : 20) + 17 * datum.line"
+        " + (datum.line > 0 ? 2 : 0)",
     }
     words = calculate(dataset("words", "words"), place)
     domain = alt.Scale(domain=[0, 1], nice=False)
@@ -373,7 +375,7 @@ def two_counters(colours: Colours, data: Data) -> Picture:
         ),
     )
     y = level_y("PIPE_TENSOR_ACTIVE, share of peak tensor issue", 24, (0, 1), [0, 1], "linear")
-    half = alt.Chart(ONE_ROW).transform_calculate("half", "0.5")
+    half = alt.Chart(ONE_ROW).transform_calculate("half", str(high))
     rule: dict[str, Any] = {"stroke": colours["ghost"], "strokeDash": [2, 3]}
     frame: dict[str, Any] = {"stroke": colours["ink3"], "strokeWidth": 1}
     layers = [

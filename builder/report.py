@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Container, Sequence
 from typing import Any
 
 from builder import display
@@ -85,6 +86,16 @@ def bar(part: float, width: int = _BAR_WIDTH) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
+def aligned(lines: Sequence[Sequence[str]], left: Container[int]) -> tuple[list[str], str]:
+    """(lines whose cells stand below each other, a rule as wide): `left` numbers the columns that aren't right-aligned."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    printed = []
+    for line in lines:
+        cells = (c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
+        printed.append("  ".join(cells).rstrip())
+    return printed, "─" * (sum(widths) + 2 * len(widths) - 2)
+
+
 def describe(point: Point, gpu: Gpu, model: Model, assumptions: Assumptions = DEFAULT) -> str:
     """The point in words: 'Qwen3-8B, decode, 64 tokens, context 8,192, H100 SXM, …'."""
     dtypes = DTYPE_LABELS
@@ -115,18 +126,10 @@ def table(model: Model, gpu: Gpu, point: Point, assumptions: Assumptions = DEFAU
         lines.append([KERNEL_LABELS[kernel], *(text(f"{kernel}.{column}") for column in display.COLUMNS)])
     totals = [text(f"total.{column}") if column in display.TOTALS else "" for column in display.COLUMNS]
     lines.append(["Whole pass", *totals[:-1], "100"])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    bound = 1 + display.COLUMNS.index("bound")
-    printed = []
-    for line in lines:
-        cells = [
-            c.ljust(w) if i in (0, bound) else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
-        ]
-        printed.append("  ".join(cells).rstrip())
+    printed, rule = aligned(lines, left=(0, 1 + display.COLUMNS.index("bound")))
     costs = cost(forward_pass(model, point, assumptions), gpu, point.tokens, assumptions)
     for i in range(len(KERNELS)):
         printed[i + 2] = f"{printed[i + 2]}  {bar(float(costs.share[i]))}".rstrip()
-    rule = "─" * (sum(widths) + 2 * len(widths) - 2)
     printed.insert(2, rule)
     printed.insert(-1, rule)
     readouts = (

@@ -312,8 +312,12 @@ def elementwise_share(_: Path, grid: Grid) -> Series:
     return Series({"lines": lines, "names": names, "turn": [{"x": turn}], "here": []}, sees, alt, here)
 
 
+# Where the plane of two counters parts low from high, of each peak: a unit that idles more than it works is not what
+# a pass waits for.
+HIGH = 0.5
+
 # x and y: which half of the plane; then its name, and what to do
-_REGIONS = (
+REGIONS = (
     (0, 1, "compute-bound", ("do fewer FLOPs,", "or buy a bigger GPU")),
     (1, 1, "well fed", ("both in full use,", "close to the ridge")),
     (0, 0, "latency", ("launches, Python,", "a collective, a scheduler:", "not on the roofline")),
@@ -329,16 +333,16 @@ _REGIONS = (
 def two_counters(_: Path, __: Grid) -> Series:
     """The plane of two DCGM counters and its four regions: a drawn explanation, with no data in it."""
     words: list[Row] = []
-    for x, y, name, lines in _REGIONS:
+    for x, y, name, lines in REGIONS:
         words += [{"x": x, "y": y, "line": i, "text": text, "name": i == 0} for i, text in enumerate((name, *lines))]
-    full = {"x": BANDWIDTH_EFFICIENCY, "text": f"{BANDWIDTH_EFFICIENCY:g}, in practice full"}
+    full = {"x": BANDWIDTH_EFFICIENCY, "text": f"{BANDWIDTH_EFFICIENCY:g}, in practice full", "high": HIGH}
     sides = {
         (0, 0): "both low",
         (1, 0): "memory high, tensor low",
         (0, 1): "memory low, tensor high",
         (1, 1): "both high",
     }
-    said = [_sentence(f"{sides[x, y]}: {name}; {' '.join(lines)}") for x, y, name, lines in _REGIONS]
+    said = [_sentence(f"{sides[x, y]}: {name}; {' '.join(lines)}") for x, y, name, lines in REGIONS]
     alt = f"Memory activity to the right, tensor activity upwards, four regions. {' '.join(said)}"
     return Series({"words": words, "full": [full]}, "A pair of counters tells you what your GPU waits for.", alt)
 
