@@ -162,6 +162,71 @@ def ledger(model_name: str | None, assume: tuple[str, ...], form: str, **choices
 
 
 @main.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--gpu", help="The GPU that an export of Nsight Compute comes from, one of content/gpus.")
+@click.option("--model", "model_name", help="The model that was measured: one of content/models, or a config.json.")
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw it too, into this file.")
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def compare(file: Path, gpu: str | None, model_name: str | None, svg: Path | None, form: str) -> None:
+    """Hold your own measurements beside the ledger: passes of a serving benchmark, or kernels of Nsight Compute.
+
+    FILE is a CSV with the columns phase, tokens, context, gpu, weights, kv and either milliseconds or
+    tokens_per_second; attention, model, name, dram_active and tensor_active may stand beside them. Or it is what
+    `ncu --csv` exports, as --page raw or --page details.
+
+    Example: lesson compare content/samples/serving.csv --svg serving.svg
+    """
+    from builder import compare as comparing
+    from builder import compare_report as told
+    from builder.catalog import read_text
+    from builder.nsight import is_export, read_export
+
+    if svg is not None and (svg.suffix.lower() != ".svg" or not svg.parent.is_dir()):
+        raise click.BadParameter("name a file that ends in .svg, in a folder that is there", param_hint="--svg")
+    root = project_root()
+    with _content_errors():
+        grid, gpus, models = load_grid(root), load_gpus(root), load_models(root)
+        model = _model(grid, model_name, root)
+        if gpu is not None and gpu not in gpus:
+            raise click.BadParameter(_unknown(gpu, "not in content/gpus", gpus), param_hint="--gpu")
+        shown = click.format_filename(file)
+        text = read_text(file, shown)
+        if is_export(text):
+            if model_name is not None:
+                raise click.UsageError("--model is for passes; kernels of Nsight Compute bring their own numbers")
+            export = read_export(text, shown)
+            under = gpus[gpu] if gpu else comparing.gpu_of(export, gpus) or gpus[grid.defaults.gpu]
+            kernels = comparing.place(export, under)
+            found, rows = told.kernels(kernels, under), "kernels"
+        else:
+            if gpu is not None:
+                raise click.UsageError("--gpu is for exports of Nsight Compute; each row of passes names its own")
+            measured = comparing.read_measurements(text, shown, model, models, gpus, grid.defaults)
+            passes = [comparing.compare(each) for each in measured]
+            found, rows = told.measurements(passes), "measurements"
+        if svg is not None:
+            from builder import compare_chart
+            from builder.build import light_colours
+
+            colours = light_colours(root)
+            drawn = (
+                compare_chart.kernels(kernels, under, colours)
+                if rows == "kernels"
+                else compare_chart.measurements(passes, colours)
+            )
+            replace_file(svg, drawn)
+    if form == "csv":
+        click.echo(told.csv_text(found[rows]), nl=False)
+    elif form == "json":
+        click.echo(json.dumps(found, indent=2, allow_nan=False))
+    else:
+        table = told.kernel_table(kernels, export, under) if rows == "kernels" else told.measurement_table(passes)
+        click.echo(table)
+    if svg is not None:
+        click.echo(f"wrote {click.format_filename(svg)}", err=True)
+
+
+@main.command()
 @click.option("--out", type=click.Path(path_type=Path), help="The folder of the site.  [default: site in the checkout]")
 @click.option("--base-url", help="Where the site will be published; adds the canonical address.")
 @click.option("-v", "--verbose", is_flag=True, help="Say where the time goes.")

@@ -87,7 +87,7 @@ def bar(part: float, width: int = _BAR_WIDTH) -> str:
 
 
 def aligned(lines: Sequence[Sequence[str]], left: Container[int]) -> tuple[list[str], str]:
-    """(lines whose cells stand below each other, a rule as wide): `left` numbers the columns that aren't right-aligned."""
+    """(lines whose cells stand below each other, a rule as wide); `left` numbers the columns that begin together."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     printed = []
     for line in lines:
