@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import ceil, floor, log, log10, sqrt
+from math import ceil, floor, hypot, log, log10, sqrt
 from typing import Any, Literal
 from xml.etree import ElementTree
 
@@ -17,7 +17,7 @@ import altair as alt
 
 from builder.catalog import Gpu
 from builder.compare import AGREEMENT, Compared, Placed
-from builder.compare_report import cut, longest_first
+from builder.compare_report import cut, longest_first, many
 from builder.display import article
 from builder.drawing import (
     FONT,
@@ -35,7 +35,7 @@ from builder.drawing import (
     written,
 )
 from builder.figures import compiled, draw, resized, specification
-from builder.labels import Box, Dot, Label, along, beside
+from builder.labels import Box, Dot, Label, along, beside, width_of
 from builder.nsight import short_name
 from builder.roofline import BANDWIDTH_EFFICIENCY
 from builder.series import HIGH, REGIONS
@@ -45,7 +45,7 @@ WIDTH = 720  # px of the whole drawing
 NAMED = 8  # kernels with a name in the picture, those that took longest
 MOST_ROWS = 24  # passes that the upper panel shows
 _NAME_WIDTH, _LABEL_WIDTH = 26, 54  # letters of a kernel's name, and of a pass'
-_SAME = 8  # px: dots that are nearer are one to the eye
+_SAME = 10  # px: dots that are nearer are one to the eye
 _TOGETHER = 5  # numbers that such dots are called by
 _EDGE = 1.2  # of a peak: what is further is drawn there, and the table says where it is
 _HEAD, _BETWEEN, _MARGIN = 26, 22, 16  # px above a panel for its heading, between panels, and round all
@@ -91,17 +91,21 @@ class _Point:
 
 
 def _dots_of(placed: Sequence[tuple[float, float, _Point]]) -> list[Dot]:
-    """Dots in px with what they may be called: those that coincide are named together, by the first of them."""
-    found: list[Dot] = []
-    groups: list[list[_Point]] = []
+    """Dots in px with what they may be called: those that coincide are one, and named by the first of them."""
+    groups: list[list[tuple[float, float, _Point]]] = []
     for x, y, point in placed:
-        near = next((i for i, dot in enumerate(found) if abs(dot.x - x) < _SAME and abs(dot.y - y) < _SAME), None)
-        if near is None:
-            found.append(Dot(x, y, point.r, ()))
-            groups.append([point])
+        near = (group for group in groups if hypot(group[0][0] - x, group[0][1] - y) < _SAME)
+        group = next(near, None)
+        if group is None:
+            groups.append([(x, y, point)])
         else:
-            groups[near].append(point)
-    return [Dot(dot.x, dot.y, dot.r, _called(group)) for dot, group in zip(found, groups, strict=True)]
+            group.append((x, y, point))
+    dots = []
+    for group in groups:
+        x, y = (sum(part) / len(group) for part in ([x for x, _, _ in group], [y for _, y, _ in group]))
+        r = max(hypot(at_x - x, at_y - y) + point.r for at_x, at_y, point in group)
+        dots.append(Dot(x, y, r, _called([point for _, _, point in group])))
+    return dots
 
 
 def _called(group: Sequence[_Point]) -> list[str]:
@@ -191,16 +195,18 @@ def _scattered(
 ) -> Picture:
     """Dots with their names over what stands `under` them: (layer, its dataset, its rows).
 
-    corners: words of the plot, each with the places that it may take; the first that touches no dot and no name is taken, or none. lines:
+    corners: words of the plot, each with the places that it may take: the one that touches least. lines:
     ends in px of what no name should stand on.
     """
     placed = [(*scale.at(point.x, point.y), point) for point in points]
     dots = _dots_of(placed)
     room = Box(2, -6, scale.frame.width + scale.frame.padding[1], scale.frame.height - 2)
-    names = [label for label in beside(dots, [box for line in lines for box in along(*line)], room) if label]
-    taken = [*(dot.box for dot in dots), *(name.box for name in names)]
-    clear = ((word for word in places if not any(word.box.touches(box) for box in taken)) for places in corners)
-    words = [word for found in clear if (word := next(found, None))]
+    ruled = [box for line in lines for box in along(*line)]
+    names = [label for label in beside(dots, ruled, room) if label]
+    words: list[Label] = []
+    for places in corners:
+        texts, other = [label.box for label in (*names, *words)], [*ruled, *(dot.box for dot in dots)]
+        words.append(min(places, key=lambda word: (word.box.count(texts), word.box.count(other))))
     rows = [{"px": x, "py": y, "r": point.r, "hollow": point.hollow} for x, y, point in placed]
     axis_x, axis_y = axes
     ground = alt.Chart(alt.InlineData(values=[{"x": scale.x[0], "y": scale.y[0]}]), name="ground")
@@ -247,12 +253,13 @@ def _plane(colours: Colours, points: Sequence[_Point], x_title: str, y_title: st
     drawn = dashes.encode(**in_px("px", "py"), x2=alt.X2("qx:Q"), y2=alt.Y2("qy:Q"))
     edge = alt.Chart(ONE_ROW, name="edge").mark_rule(stroke=colours["ink3"])
     edge = edge.encode(x=alt.value(0), y=alt.value(0), y2=alt.value(frame.height))
-    sides = ((8.0, across - 8), (across + 8, frame.width - 8.0))
-    levels = ((frame.height - 12.0, height + 12), (height - 12, 12.0))
+    edges = ((0.0, across), (across, float(frame.width)))
+    levels = ((frame.height - 12.0, height + 12), (12.0, height - 12))
     corners = [
         [
-            Label(name, sides[x][right], levels[y][up], ("left", "right")[right])
-            for up, right in ((y, x), (y, 1 - x), (1 - y, x), (1 - y, 1 - x))
+            Label(name, edges[x][0] + 8 + part * (edges[x][1] - edges[x][0] - 16 - width_of(name)), level, "left")
+            for level in levels[y]
+            for part in (x, 1 - x, 0.5)
         ]
         for x, y, name, _ in REGIONS
     ]
@@ -291,7 +298,8 @@ def _ratios(colours: Colours, compared: Sequence[Compared]) -> Picture:
                 "value": f"{significant(each.ratio)}×",
             }
         )
-    ticks = [tick for tick in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if 1 / edge <= tick <= edge]
+    known = (0.2, 0.5, 1, 2, 5) if edge < 10 else (0.01, 0.1, 1, 10, 100)
+    ticks = [tick for tick in known if 1 / edge <= tick <= edge]
     band = [{"px": px(1 / AGREEMENT), "qx": px(AGREEMENT), "py": 0.0, "qy": float(frame.height)}]
     lines = [{"px": px(tick), "bold": tick == 1, "text": f"{tick:g}×"} for tick in ticks]
 
@@ -375,7 +383,8 @@ def _roofline(colours: Colours, placed: Sequence[Placed], gpu: Gpu, points: Sequ
         )
         called = f"ridge {whole(ridge)}"
         low = frame.height - 12.0
-        words.append([Label(called, across + 6, low, "left"), Label(called, across - 6, low, "right")])
+        feet = ((low, 6.0, "left"), (low, -6.0, "right"), (low - 18, 6.0, "left"), (low - 18, -6.0, "right"))
+        words.append([Label(called, across + aside, y, align) for y, aside, align in feet])
     roof = dataset("roofs", "roofs").mark_line(stroke=colours["ink"], strokeWidth=2, strokeJoin="round")
     foot_rule = dataset("ridges", "ridges").mark_rule(stroke=colours["ink2"], strokeDash=[2, 3])
     under: list[Under] = [
@@ -472,6 +481,7 @@ def kernels(placed: Sequence[Placed], gpu: Gpu, colours: Colours) -> str:
         f"{_percent(each.profile.compute)}, {each.region.name if each.region else ''}"
         for each in on_plane[:NAMED]
     ]
-    first = "the longest first" if timed else "in their order"
-    label = f"{len(placed)} kernels by two counters, {len(roofed)} of them on the roofline. {first}: {'; '.join(said)}."
+    first = "The longest first" if timed else "In their order"
+    count = many(len(placed), "kernel", "kernels")
+    label = f"{count} by two counters, {len(roofed)} on the roofline. {first}: {'; '.join(said)}."
     return _stacked(panels, label, colours)

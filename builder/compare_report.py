@@ -110,7 +110,7 @@ def measurement_table(compared: Sequence[Compared]) -> str:
     counters = ", and no counter on the other side of the ridge" if counted else ""
     return "\n".join(
         [
-            f"{models}: {_many(len(compared), 'measured pass', 'measured passes')} beside the ledger",
+            f"{models}: {many(len(compared), 'measured pass', 'measured passes')} beside the ledger",
             "",
             *printed,
             "",
@@ -122,7 +122,8 @@ def measurement_table(compared: Sequence[Compared]) -> str:
     )
 
 
-def _many(count: int, one: str, more: str) -> str:
+def many(count: int, one: str, more: str) -> str:
+    """A count with its noun: '1 kernel', '1,200 kernels'."""
     return f"{count:,} {one if count == 1 else more}"
 
 
@@ -210,7 +211,7 @@ def kernel_table(placed: Sequence[Placed], export: Export, gpu: Gpu) -> str:
         printed.append(f"… and {left_out:,} that took less time: --format csv has all")
     return "\n".join(
         [
-            f"{_many(len(placed), 'kernel', 'kernels')} of Nsight Compute, under the roof of {gpu.name}",
+            f"{many(len(placed), 'kernel', 'kernels')} of Nsight Compute, under the roof of {gpu.name}",
             "",
             *printed,
             "",

@@ -26,6 +26,10 @@ class Box:
             self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
         )
 
+    def count(self, others: Sequence[Box]) -> int:
+        """How many of the others it touches."""
+        return sum(self.touches(other) for other in others)
+
     def inside(self, other: Box) -> bool:
         """Whether nothing of it is outside the other."""
         return (
@@ -105,7 +109,7 @@ def beside(dots: Sequence[Dot], taken: Sequence[Box], room: Box) -> list[Label |
             label
             for name in dot.names
             for label in _places(dot, name)
-            if label.box.inside(room) and not any(label.box.touches(box) for box in boxes)
+            if label.box.inside(room) and not label.box.count(boxes)
         )
         label = next(free, None)
         labels.append(label)
