@@ -170,13 +170,6 @@ def read_measurements(
     sheet = read_sheet(text, path)
     columns = {_SHORT.get(cell.text.lower(), cell.text.lower()): cell.text for cell in sheet.columns}
     _check_columns(sheet, columns)
-    if not {RATE, MILLISECONDS} & set(columns):
-        hint = f"add one of '{MILLISECONDS}' and '{RATE}'"
-        sheet.wrong("there is no column with what was measured", sheet.columns[0], hint)
-    absent = [name for name in REQUIRED if name not in columns]
-    require(sheet, absent, _EXAMPLE)
-    if sheet.errors:
-        sheet.finish()
     found = []
     for cells in sheet.rows:
         row = _Row(sheet, {name: cells[said] for name, said in columns.items()})
@@ -186,8 +179,9 @@ def read_measurements(
 
 
 def _check_columns(sheet: Sheet, columns: Mapping[str, str]) -> None:
-    """Note the columns that are unknown, and those that stand twice."""
+    """Raise LessonErrors where columns are unknown, stand twice, or are missing: no row can be read then."""
     seen: set[str] = set()
+    before = len(sheet.errors)
     for cell in sheet.columns:
         name = _SHORT.get(cell.text.lower(), cell.text.lower())
         if name in seen:
@@ -196,6 +190,12 @@ def _check_columns(sheet: Sheet, columns: Mapping[str, str]) -> None:
             known = did_you_mean(name[:60], COLUMNS, cutoff=0.7)
             sheet.wrong(f"unknown column {brief(cell.text)}", cell, known or f"known: {', '.join(COLUMNS)}")
         seen.add(name)
+    if not {RATE, MILLISECONDS} & set(columns):
+        hint = f"add one of '{MILLISECONDS}' and '{RATE}'"
+        sheet.wrong("there is no column with what was measured", sheet.columns[0], hint)
+    require(sheet, [name for name in REQUIRED if name not in columns], _EXAMPLE)
+    if len(sheet.errors) > before:
+        sheet.finish()
 
 
 class _Row:

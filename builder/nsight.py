@@ -146,7 +146,6 @@ def _wanted(name: str) -> bool:
 def _of_columns(sheet: Sheet) -> list[_Launch]:
     """A row a kernel, below a row of units."""
     require(sheet, ("ID", "Kernel Name"), f"export with {HOW}")
-    sheet.finish()
     units, *rows = sheet.rows or [{}]
     if units and units["ID"].text.strip():
         sheet.wrong("the row of units is missing", units["ID"], f"keep the second line of {HOW}")
@@ -171,7 +170,6 @@ def _of_metrics(sheet: Sheet) -> list[_Launch]:
     summary = "Average" in names and "Metric Value" not in names
     hint = "export without --print-summary: one kernel at a time" if summary else "export with ncu --csv --page details"
     require(sheet, ("ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value"), hint)
-    sheet.finish()
     launches: dict[tuple[str, str], _Launch] = {}
     for row in sheet.rows:
         label, unit = row["Metric Name"].text.strip(), row["Metric Unit"].text.strip()

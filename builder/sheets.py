@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 
 from builder.errors import LessonError, LessonErrors
 
@@ -63,8 +64,8 @@ def lines_of(text: str) -> list[str]:
 def number(text: str) -> float:
     """The number in a cell: '34.8', '1,234.5', '1e-3'. ValueError, with what to do about it, if there is none."""
     text = text.strip()
-    if _NUMBER.fullmatch(text):
-        return float(text.replace(",", ""))
+    if _NUMBER.fullmatch(text) and isfinite(value := float(text.replace(",", ""))):
+        return value
     if _DECIMAL_COMMA.fullmatch(text):
         raise ValueError("write decimals with a point; commas group thousands")
     raise ValueError("digits alone, such as 34.8; the unit stands in the header")
@@ -120,19 +121,19 @@ def read_sheet(text: str, path: str, skip: str = "#") -> Sheet:
     header = next(lines, None)
     if header is None:
         raise LessonErrors([LessonError("the file is empty", path=path, hint="a header line, then a line each")])
+    if problem := _other_separator(text, path, skip):
+        raise LessonErrors([problem])
     if isinstance(header, LessonError):
         raise LessonErrors([header])
     sheet = Sheet(path, [Cell(cell.text.strip(), cell.line, cell.column) for cell in header], [])
-    _check_header(sheet)
-    sheet.finish()
     for row in lines:
         if isinstance(row, LessonError):
             sheet.errors.append(row)
         elif len(row) != len(header):
-            hint = (
-                "a number with commas stands in quotes" if len(row) > len(header) else "an empty cell keeps its comma"
-            )
-            sheet.wrong(f"{len(row)} cells under {len(header)} columns", row[0], hint)
+            many = len(row) > len(header)
+            hint = "a number with commas stands in quotes" if many else "an empty cell keeps its comma"
+            cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
+            sheet.wrong(f"{cells} under {len(header)} columns", row[0], hint)
         else:
             sheet.rows.append({column.text: cell for column, cell in zip(sheet.columns, row, strict=True)})
     if not sheet.rows and not sheet.errors:
@@ -140,18 +141,25 @@ def read_sheet(text: str, path: str, skip: str = "#") -> Sheet:
     return sheet
 
 
-def _check_header(sheet: Sheet) -> None:
-    """Note another separator than the comma."""
-    first = sheet.columns[0]
+def _other_separator(text: str, path: str, skip: str) -> LessonError | None:
+    """What to say of a header whose columns something else than a comma separates."""
+    lines = enumerate(lines_of(text), start=1)
+    place, line = next((place, line) for place, line in lines if line.strip() and not line.startswith(skip))
     for mark, name in _SEPARATORS.items():
-        if len(sheet.columns) == 1 and mark in first.text:
-            sheet.wrong(f"{name} separate the columns", first, "save it with commas, and decimals with a point")
-            return
+        if mark in line.strip() and "," not in line:
+            hint = "save it with commas, and decimals with a point"
+            message = f"{name} separate the columns"
+            return LessonError(message, path=path, line=place, column=line.index(mark) + 1, hint=hint)
+    return None
 
 
 def require(sheet: Sheet, names: Sequence[str], hint: str) -> None:
-    """Note the columns that are not there, at the header."""
+    """Raise LessonErrors where one of these columns is not there, with everything noted before."""
     present = {cell.text for cell in sheet.columns}
-    for name in names:
-        if name not in present:
-            sheet.wrong(f"the column '{name}' is missing", sheet.columns[0], hint)
+    absent = [f"'{name}'" for name in names if name not in present]
+    if absent:
+        what = f"the column {absent[0]} is missing"
+        if len(absent) > 1:
+            what = f"the columns {', '.join(absent[:-1])} and {absent[-1]} are missing"
+        sheet.wrong(what, sheet.columns[0], hint)
+        sheet.finish()
