@@ -212,7 +212,7 @@ def _scattered(
     ground = alt.Chart(alt.InlineData(values=[{"x": scale.x[0], "y": scale.y[0]}]), name="ground")
     layers = [
         # carries the axes, and shows nothing
-        ground.mark_point(opacity=0, size=0).encode(x=axis_x, y=axis_y),
+        ground.mark_point(opacity=0, size=0, stroke=colours["paper"]).encode(x=axis_x, y=axis_y),
         *(layer for layer, _, _ in under),
         _texts("words", colours, "ink3", fontStyle="italic"),
         _dots(colours),
@@ -358,7 +358,8 @@ def _roofline(colours: Colours, placed: Sequence[Placed], gpu: Gpu, points: Sequ
 
     axes = (
         _level_x("FLOP per byte of DRAM traffic", x, powers(x), "log"),
-        level_y("TFLOP/s reached", frame.padding[0], y, powers(y), "log"),
+        # the lowest would touch the first of the other axis
+        level_y("TFLOP/s reached", frame.padding[0], y, powers(y)[1:], "log"),
     )
     roofs: list[dict[str, Any]] = []
     ridges: list[dict[str, Any]] = []
@@ -405,7 +406,7 @@ def _stacked(panels: Sequence[tuple[str, Picture]], label: str, colours: Colours
     paper = ElementTree.SubElement(root, "rect", {"width": "100%", "height": "100%", "fill": colours["paper"]})
     for heading, picture in panels:
         height += _BETWEEN if paper is not root[-1] else 0
-        words = {"x": f"{_MARGIN}", "y": f"{height + 14}", "font-size": "14px", "font-weight": "bold"}
+        words = {"transform": f"translate({_MARGIN},{height + 14})", "font-size": "14px", "font-weight": "bold"}
         text = ElementTree.SubElement(root, "text", {**words, "fill": colours["ink"]})
         text.text = heading
         height += _HEAD
