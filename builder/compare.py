@@ -33,7 +33,7 @@ REQUIRED = ("phase", "tokens", "context", "gpu", "weights", "kv")
 COUNTERS = ("dram_active", "tensor_active")
 COLUMNS = (*REQUIRED, MILLISECONDS, RATE, "attention", "model", "name", *COUNTERS)
 _EXAMPLE = "such as phase,tokens,context,gpu,weights,kv,milliseconds"
-_MOST = 1e12  # of milliseconds or tokens a second: what is above is no measurement
+_LEAST, _MOST = 1e-6, 1e12  # of milliseconds or tokens a second: beyond them is no measurement
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,7 @@ class _Row:
             self.sheet.wrong(what, here, hint)
             return None
         (column,) = said
-        value = self.positive(column, _MOST)
+        value = self.positive(column)
         return value if value is None or column == RATE else value / 1e3
 
     def fraction(self, column: str) -> float | None:
@@ -307,11 +307,12 @@ class _Row:
             self.sheet.wrong(f"{column} must be from 0 to 1, not {self.text(column)[:20]}", self.cells[column], hint)
         return value
 
-    def positive(self, column: str, most: float) -> float | None:
-        """A number above 0."""
+    def positive(self, column: str) -> float | None:
+        """A number above 0; None where it is none."""
         value = self.number(column)
-        if value is not None and not 0 < value < most:
-            message = f"{column} must be above 0 and below {most:g}, not {self.text(column)[:20]}"
+        if value is not None and not _LEAST <= value <= _MOST:
+            least = "above 0" if value <= 0 else f"from {_LEAST:g} to {_MOST:g}"
+            message = f"{column} must be {least}, not {self.text(column)[:20]}"
             self.sheet.wrong(message, self.cells[column], "as it was measured")
             return None
         return value

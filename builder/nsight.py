@@ -38,7 +38,7 @@ _PER_INSTRUCTION = {
     for kind in "hfd"
     for op, weight in (("add", 1), ("mul", 1), ("fma", 2))
 }
-_INSTRUCTIONS = re.compile(r"smsp?__sass_thread_inst_executed_op_([hfd](?:add|mul|fma))_pred_on\.sum")
+_INSTRUCTIONS = re.compile(r"sm(?:sp)?__sass_thread_inst_executed_op_([hfd](?:add|mul|fma))_pred_on\.sum")
 _TENSOR = re.compile(r"sm__ops_path_tensor_src_((?:fp|bf|tf)\w+)\.sum")  # those of integers are no FLOPs
 _PART = re.compile(r"_dst_\w+|_sparsity_(?:on|off)")
 
@@ -48,6 +48,7 @@ _PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BYTE_UNITS = {f"{prefix}byte": size for prefix, size in _PREFIXES.items()}
 _COUNT_UNITS = {f"{prefix}{unit}": size for prefix, size in _PREFIXES.items() for unit in ("inst", "op", "ops", "")}
 _PERCENT = {"%": 0.01}
+_LEAST, _MOST = 1e-9, 1e21  # of a metric in its unit that isn't 0: beyond them is no measurement
 _ABSENT = {"", "n/a", "nan", "-"}
 
 HOW = "ncu --csv --page raw"
@@ -202,6 +203,10 @@ def _value(sheet: Sheet, launch: _Launch, name: str, units: Mapping[str, float])
         return None
     if value < 0:
         sheet.wrong(f"{name} is below 0: {brief(cell.text)}", cell, "export it again: a counter only counts up")
+        return None
+    if value and not _LEAST <= value < _MOST:
+        message = f"{name} must be 0, or from {_LEAST:g} to {_MOST:g}: {brief(cell.text)}"
+        sheet.wrong(message, cell, "export it again")
         return None
     return value * units[unit]
 

@@ -201,8 +201,10 @@ def test_a_byte_order_mark_is_no_letter(mine):
         ("decode,1,8k,h100,bf16,bf16,3,,,qwen,,,", "2:32: model 'qwen' is not in content/models"),
         ("decode,1,8k,a100,w8a8,bf16,3,,,,,,", "2:18: the A100 can't multiply in FP8"),
         ("decode,1,8k,,bf16,bf16,3,,,,,,", "2:13: gpu is empty"),
-        ("decode,1,8k,h100,bf16,bf16,0,,,,,,", "2:28: milliseconds must be above 0 and below 1e+12, not 0"),
-        ("decode,1,8k,h100,bf16,bf16,-3,,,,,,", "2:28: milliseconds must be above 0 and below 1e+12, not -3"),
+        ("decode,1,8k,h100,bf16,bf16,0,,,,,,", "2:28: milliseconds must be above 0, not 0"),
+        ("decode,1,8k,h100,bf16,bf16,-3,,,,,,", "2:28: milliseconds must be above 0, not -3"),
+        ("decode,1,8k,h100,bf16,bf16,1e-9,,,,,,", "2:28: milliseconds must be from 1e-06 to 1e+12, not 1e-9"),
+        ("decode,1,8k,h100,bf16,bf16,,1e13,,,,,", "2:29: tokens_per_second must be from 1e-06 to 1e+12, not 1e13"),
         ("decode,1,8k,h100,bf16,bf16,,-3,,,,,", "2:29: tokens_per_second must be above 0"),
         ("decode,1,8k,h100,bf16,bf16,3 ms,,,,,,", "2:28: milliseconds is no number: '3 ms'"),
         ('decode,1,8k,h100,bf16,bf16,"3,7",,,,,,', "2:28: milliseconds is no number: '3,7'\n  hint: write decimals"),
@@ -342,12 +344,13 @@ def test_a_kernel_is_judged_by_its_counters():
         ("NVIDIA A100-SXM4-80GB", "a100"),
         ("NVIDIA H200", "h200"),
         ("NVIDIA H20", None),
+        ("NVIDIA GB200", None),
         ("Tesla V100-SXM2-16GB", None),
         (None, None),
     ],
 )
 def test_an_export_may_name_its_gpu(device, gpu):
-    """By whole words: an H20 is no H200."""
+    """By whole words: a GB200 is no B200."""
     found = compare.gpu_of(Export((kernel(device=device),), True, True), GPUS)
     assert (found.id if found else None) == gpu
 

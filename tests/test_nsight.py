@@ -208,6 +208,8 @@ def test_launches_keep_their_order_and_their_ids():
         (raw({**COUNTERS, TIME: ("us", "soon")}), f"{TIME} is no number: 'soon'\n"),
         (raw({**COUNTERS, TIME: ("us", "0")}), "the kernel took no time\n"),
         (raw({**COUNTERS, TIME: ("us", "-1")}), f"{TIME} is below 0: '-1'\n"),
+        (raw({**COUNTERS, DRAM: ("byte", "1e-300")}), f"{DRAM} must be 0, or from 1e-09 to 1e+21: '1e-300'\n"),
+        (raw({**COUNTERS, DRAM: ("byte", "1e21")}), f"{DRAM} must be 0, or from 1e-09 to 1e+21: '1e21'\n"),
         (raw(COUNTERS).replace('","', '";"'), "ncu.csv:3:5: semicolons separate the columns\n"),
         (raw(COUNTERS).replace(NAME, " ", 2).replace(" ", NAME, 1), "the kernel has no name\n"),
         ('"ID","Kernel Name"\n', "ncu.csv:1:1: there is nothing below the header\n"),
