@@ -197,31 +197,27 @@ def compare(file: Path, gpu: str | None, model_name: str | None, svg: Path | Non
             export = read_export(text, shown)
             under = gpus[gpu] if gpu else comparing.gpu_of(export, gpus) or gpus[grid.defaults.gpu]
             kernels = comparing.place(export, under)
-            found, rows = told.kernels(kernels, under), "kernels"
+            found, rows, table = told.kernels(kernels, under), "kernels", told.kernel_table(kernels, export, under)
         else:
             if gpu is not None:
                 raise click.UsageError("--gpu is for exports of Nsight Compute; each row of passes names its own")
             measured = comparing.read_measurements(text, shown, model, models, gpus, grid.defaults)
             passes = [comparing.compare(each) for each in measured]
-            found, rows = told.measurements(passes), "measurements"
+            found, rows, table = told.measurements(passes), "measurements", told.measurement_table(passes)
         if svg is not None:
-            from builder import compare_chart
+            from builder import compare_chart  # as `build`: Altair takes a while to load
             from builder.build import light_colours
 
             colours = light_colours(root)
-            drawn = (
-                compare_chart.kernels(kernels, under, colours)
-                if rows == "kernels"
-                else compare_chart.measurements(passes, colours)
-            )
-            replace_file(svg, drawn)
-    if form == "csv":
-        click.echo(told.csv_text(found[rows]), nl=False)
-    elif form == "json":
-        click.echo(json.dumps(found, indent=2, allow_nan=False))
-    else:
-        table = told.kernel_table(kernels, export, under) if rows == "kernels" else told.measurement_table(passes)
+            if rows == "kernels":
+                replace_file(svg, compare_chart.kernels(kernels, under, colours))
+            else:
+                replace_file(svg, compare_chart.measurements(passes, colours))
+    if form == "table":
         click.echo(table)
+    else:
+        text = told.csv_text(found[rows]) if form == "csv" else json.dumps(found, indent=2, allow_nan=False) + "\n"
+        click.echo(text, nl=False)
     if svg is not None:
         click.echo(f"wrote {click.format_filename(svg)}", err=True)
 

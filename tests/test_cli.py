@@ -259,7 +259,7 @@ def test_a_failed_build_prints_every_error_and_exits_with_1(checkout, monkeypatc
         assert result.stderr.endswith("theme/x.css: also\n2 errors\n")
 
 
-@pytest.mark.parametrize("command", [(), ("ledger",), ("build",), ("serve",)])
+@pytest.mark.parametrize("command", [(), ("ledger",), ("compare",), ("build",), ("serve",)])
 def test_every_command_explains_itself(command):
     """--help and -h work everywhere."""
     for word in ("-h", "--help"):

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -457,6 +459,17 @@ def test_a_measurement_that_disagrees_is_no_failure(mine):
     result = lesson(str(mine))
     assert result.exit_code == 0
     assert "0 of 1 agree" in result.stdout
+
+
+def test_telling_loads_no_charts():
+    """What draws is only loaded for --svg."""
+    code = (
+        "import sys; from click.testing import CliRunner; from builder import cli;"
+        "CliRunner().invoke(cli.main, ['compare', 'content/samples/serving.csv']);"
+        "sys.exit(str(['builder.compare' in sys.modules, sorted({'altair', 'vl_convert'} & set(sys.modules))]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == "[True, []]"
 
 
 def test_the_readme_shows_what_the_command_prints():
