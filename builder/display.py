@@ -10,13 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from builder.ledger import GROUPS, KERNEL_LABELS, KERNELS
-from builder.roofline import BOUNDS, COMPUTE, MEMORY, NO_BYTES, RIDGE, Roof
+from builder.roofline import BOUNDS, COMPUTE, LAUNCH_FLOOR, MEMORY, NO_BYTES, RIDGE, Roof
 from builder.units import GIB, QUANTITIES, one_decimal, significant, whole
 
 DASH = "–"
 COLUMNS = ("flops", "bytes_moved", "arithmetic_intensity", "bound", "attainable_flops", "time", "share")
 COLUMN_LABELS = {column: QUANTITIES[column].label for column in COLUMNS if column != "bound"} | {"bound": "Bound by"}
 BOUND_TEXTS = {MEMORY: "memory", RIDGE: "at the ridge", COMPUTE: "compute", NO_BYTES: DASH}
+# beside the bound of a row whose kernels are too short for it, as a mark and in words; and what the mark means
+LATENCY_MARK, LATENCY_TEXT = "†", "likely latency-bound"
+LATENCY_REASON = f"under {LAUNCH_FLOOR * 1e6:g}\u00a0µs a kernel"
 BOUND_NAMES = {name or "none": BOUND_TEXTS[code] for code, name in BOUNDS.items()}
 
 # one unit a column, so that its rows can be compared by eye; work alone has two, see work_unit

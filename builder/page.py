@@ -221,6 +221,7 @@ def render(
         "column_units": {column: unit for column, (_, unit) in display.COLUMN_UNITS.items()},
         "totals": display.TOTALS,
         "bounds": {text: name for name, text in display.BOUND_NAMES.items()},
+        "latency": {"mark": display.LATENCY_MARK, "text": display.LATENCY_TEXT, "reason": display.LATENCY_REASON},
         "context_note": _context_note(grid),
         "roofline": {size: Markup(svg) for size, svg in figures["roofline"].svgs.items()},
         "data": Markup(bench_data(grid, default_shard, addresses.shard_scripts, figures)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Container, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from builder.roofline import BOUNDS, FITS, NO_BYTES, cost, fits, largest_batch, 
 from builder.shards import look_up, shard
 from builder.units import DTYPE_LABELS
 
-ROW_KEYS = ("kernel", *display.COLUMNS)
+ROW_KEYS = ("kernel", *display.COLUMNS, "latency_bound")
 _BAR_WIDTH = 20
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -45,6 +46,7 @@ def document(model: Model, gpu: Gpu, point: Point, assumptions: Assumptions = DE
         row["bound"] = BOUNDS[int(costs.bound[i])]
         if int(costs.bound[i]) == NO_BYTES:
             row["arithmetic_intensity"] = row["attainable_flops"] = None
+        row["latency_bound"] = bool(costs.latency_bound[i])
         rows.append(row)
     return {
         "point": {"model": model.name, **vars(point), **differences(assumptions)},
@@ -74,7 +76,8 @@ def csv_text(found: dict[str, Any]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, ROW_KEYS, restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(found["rows"])
+    # as JSON writes it
+    writer.writerows({**row, "latency_bound": json.dumps(row["latency_bound"])} for row in found["rows"])
     total = {key: found["total"][key] for key in ROW_KEYS if key in found["total"]}
     writer.writerow({"kernel": "total", **total, "share": 1})
     return out.getvalue()
@@ -122,8 +125,13 @@ def table(model: Model, gpu: Gpu, point: Point, assumptions: Assumptions = DEFAU
     heads = [[display.COLUMN_LABELS[column] for column in display.COLUMNS]]
     heads.append([units.get(column, "") for column in display.COLUMNS])
     lines = [["Kernel", *heads[0]], ["", *heads[1]]]
+    notes: list[str] = []
     for kernel in KERNELS:
-        lines.append([KERNEL_LABELS[kernel], *(text(f"{kernel}.{column}") for column in display.COLUMNS)])
+        cells = {column: text(f"{kernel}.{column}") for column in display.COLUMNS}
+        if text(f"{kernel}.latency"):
+            cells["bound"] += f" {display.LATENCY_MARK}"
+            notes = [f"{display.LATENCY_MARK} {display.LATENCY_TEXT}: {display.LATENCY_REASON}"]
+        lines.append([KERNEL_LABELS[kernel], *cells.values()])
     totals = [text(f"total.{column}") if column in display.TOTALS else "" for column in display.COLUMNS]
     lines.append(["Whole pass", *totals[:-1], "100"])
     printed, rule = aligned(lines, left=(0, 1 + display.COLUMNS.index("bound")))
@@ -139,4 +147,4 @@ def table(model: Model, gpu: Gpu, point: Point, assumptions: Assumptions = DEFAU
         + (f", largest batch {text('largest_batch')}" if point.phase == "decode" else "")
     )
     sentences = [sentence for sentence in (text("verdict"), text("warning")) if sentence]
-    return "\n".join([describe(point, gpu, model, assumptions), "", *printed, "", readouts, *sentences])
+    return "\n".join([describe(point, gpu, model, assumptions), "", *printed, *notes, "", readouts, *sentences])

@@ -109,6 +109,9 @@ def _add_cells(columns: _Columns, arrays: Sequence[Arrays], sizes: Array) -> Non
         values = values / sizes if column == "flops" else values
         for row, kernel in enumerate(KERNELS):
             columns.add(f"{kernel}.{column}", values[:, row], display.cell(column, units[column]))
+    latency = _stack(arrays, lambda part: part.costs.latency_bound)
+    for row, kernel in enumerate(KERNELS):
+        columns.add(f"{kernel}.latency", latency[:, row], lambda short: display.LATENCY_TEXT if short else "")
     for column, total in display.TOTALS.items():
         values = _stack(arrays, lambda part, t=total: getattr(part.costs, t))  # type: ignore[misc]
         values = values / sizes if column == "flops" else values

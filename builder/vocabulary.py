@@ -44,7 +44,7 @@ TOTALS: dict[str, Dimension] = {
     "resident_bytes": BYTE,
     "largest_batch": TOKEN,
 }
-# columns of a row, or of a group of rows; `bound` is a symbol
+# columns of a row, or of a group of rows; beside them a row has `bound`, a symbol, and `latency_bound`, a truth
 COLUMNS: dict[str, Dimension] = {
     "flops": FLOP,
     "bytes_moved": BYTE,
@@ -277,11 +277,13 @@ class Vocabulary:
 
     def _row(self, owner: str, name: str, place: Place, notes: Notes) -> Value:
         kernels = GROUPS.get(owner, (owner,))
-        if name not in COLUMNS and name != "bound":
-            raise wrong(f"a row has no '{name}'", 0, did_you_mean(name, [*COLUMNS, "bound"]))
-        if len(kernels) > 1 and name in ("bound", "attainable_flops"):
+        verdicts = ("bound", "latency_bound")
+        if name not in (*COLUMNS, *verdicts):
+            raise wrong(f"a row has no '{name}'", 0, did_you_mean(name, [*COLUMNS, *verdicts]))
+        if len(kernels) > 1 and name in (*verdicts, "attainable_flops"):
             raise wrong(f"'{owner}' is several rows, which may differ in {name}", 0, f"name one: {kernels[0]}.{name}")
-        notes.seen.append((place, Subject(kernels=kernels, column=name)))
+        # the bench marks what is latency-bound beside the bound
+        notes.seen.append((place, Subject(kernels=kernels, column="bound" if name in verdicts else name)))
         if name in ("flops", "bytes_moved", "arithmetic_intensity"):
             rows = [self.rows(place)[kernel] for kernel in kernels]
             flops = np.asarray(sum(row.flops for row in rows), dtype=float)
@@ -294,6 +296,8 @@ class Vocabulary:
         if name == "bound":
             return Value(_symbols(SYMBOLS["bound"], cost.bound[cost.row(owner)]), "symbol")
         column = getattr(cost, name)
+        if name == "latency_bound":
+            return Value(column[cost.row(owner)], "truth")
         return Value(sum(column[cost.row(kernel)] for kernel in kernels), "number", COLUMNS[name])
 
     def _hardware(self, name: str, place: Place, notes: Notes) -> Value:

@@ -126,9 +126,10 @@ def test_the_ledger_stands_in_the_page_cell_by_cell():
     rows = row_cells(rendered()["index.html"])
     assert list(rows) == [*KERNELS, "total"]
     for kernel in KERNELS:
-        assert rows[kernel] == {
-            column: look_up(document, grid, grid.defaults, f"{kernel}.{column}") for column in display.COLUMNS
-        }
+        expected = {column: look_up(document, grid, grid.defaults, f"{kernel}.{column}") for column in display.COLUMNS}
+        latency = look_up(document, grid, grid.defaults, f"{kernel}.latency")
+        assert rows[kernel] == expected | {"bound": f"{expected['bound']} {latency}".strip()}
+    assert rows["elementwise"]["bound"] == "memory likely latency-bound"
     assert rows["total"]["share"] == "100"
     assert rows["total"]["time"] == look_up(document, grid, grid.defaults, "total.time")
 

@@ -37,7 +37,7 @@ def test_a_document_has_the_keys_that_are_promised_and_no_other():
     assert list(found["point"]) == ["model", "phase", "tokens", "context", "gpu", "weights", "kv", "attention"]
     assert list(found["gpu"]) == ["peak_flops", "hbm_bandwidth", "memory_bytes", "ridge_point"]
     assert [row["kernel"] for row in found["rows"]] == list(KERNELS)
-    assert all(tuple(row) == ("kernel", *COLUMNS) for row in found["rows"])
+    assert all(tuple(row) == ("kernel", *COLUMNS, "latency_bound") for row in found["rows"])
     assert list(found["total"]) == [
         "flops",
         "bytes_moved",
@@ -80,6 +80,7 @@ def test_a_toy_document_by_hand():
         "attainable_flops": 20,  # 2 FLOP/byte · 10 byte/s
         "time": 18,  # 144 bytes at 80 % of 10 byte/s
         "share": pytest.approx(18 / found["total"]["time"]),
+        "latency_bound": False,  # seconds
     }
     assert found["gpu"] == {"peak_flops": 100, "hbm_bandwidth": 10, "memory_bytes": 1000, "ridge_point": 10}
 
@@ -134,7 +135,7 @@ def test_a_row_without_bytes_has_nulls(monkeypatch):
     assert (row["time"], row["share"]) == (0, 0)
     json.dumps(found, allow_nan=False)
     line = report.csv_text(found).splitlines()[2]
-    assert line == "attention,0,0,,,,0,0"
+    assert line == "attention,0,0,,,,0,0,true"  # no kernel takes no time
 
 
 @pytest.mark.parametrize(
@@ -179,12 +180,13 @@ def test_csv_reads_back_as_the_rows():
     assert [row["kernel"] for row in read] == [*KERNELS, "total"]
     for line, row in zip(read, found["rows"], strict=False):
         assert line["bound"] == (row["bound"] or "")
+        assert line["latency_bound"] == ("true" if row["latency_bound"] else "false")
         for key in COLUMNS:
             if key != "bound":
                 assert float(line[key]) == row[key]
     total = read[-1]
     assert float(total["time"]) == found["total"]["time"]
-    assert (total["share"], total["bound"], total["attainable_flops"]) == ("1", "", "")
+    assert (total["share"], total["bound"], total["attainable_flops"], total["latency_bound"]) == ("1", "", "", "")
 
 
 # the table
@@ -218,8 +220,10 @@ def test_the_table_has_the_cells_of_the_page(point):
     cells = cells_of(table)
     assert len(cells) == 9
     for kernel in KERNELS:
-        expected = [look_up(page, grid, point, f"{kernel}.{column}") for column in COLUMNS]
-        assert cells[KERNEL_LABELS[kernel]] == expected
+        expected = {column: look_up(page, grid, point, f"{kernel}.{column}") for column in COLUMNS}
+        if look_up(page, grid, point, f"{kernel}.latency"):
+            expected["bound"] += " †"
+        assert cells[KERNEL_LABELS[kernel]] == list(expected.values())
     totals = [look_up(page, grid, point, f"total.{column}") for column in COLUMNS if column in display.TOTALS]
     assert cells["Whole pass"] == [*totals, "100"]
     for name in ("verdict", "warning", "throughput", "peak_share", "resident", "gpu.memory", "work_unit"):
@@ -234,6 +238,14 @@ def test_the_table_reads_in_words():
     assert lines[-1] == "It does not fit: needs 87.3 GiB; an H100 has 79.6. A batch of 50 would."
     assert report.describe(at(), lesson_gpus()["h100"], lesson_model()).startswith("Qwen3-8B: decode, 1 token, ")
     assert all(line == line.rstrip() for line in lines)
+
+
+@pytest.mark.parametrize(("tokens", "marked"), [(1, True), (4096, False)])
+def test_the_table_says_what_its_mark_means(tokens, marked):
+    """Below the table, and only where a row has the mark; the readouts come after it."""
+    lines = report.table(lesson_model(), lesson_gpus()["h100"], at(tokens=tokens)).splitlines()
+    assert ("† likely latency-bound: under 5\u00a0µs a kernel" in lines) == marked
+    assert any(" † " in line for line in lines if line.startswith("Elementwise")) == marked
 
 
 def test_columns_of_the_table_stand_under_each_other():

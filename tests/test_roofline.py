@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from builder.assumptions import Assumptions
 from builder.ledger import KERNELS, Kernel, Point, forward_pass
 from builder.roofline import (
     BANDWIDTH_EFFICIENCY,
@@ -90,6 +91,38 @@ def test_times_flip_at_277_on_an_h100():
     assert round(ridge * COMPUTE_EFFICIENCY / BANDWIDTH_EFFICIENCY) == 277
     intensities = [276, 277, 295, 296]
     assert [BOUNDS[int(code)] for code in bound_of(intensities, 1, ridge)] == ["memory", "ridge", "ridge", "compute"]
+
+
+@pytest.mark.parametrize(
+    ("launches", "moved", "short"),
+    [(3, 119, True), (3, 121, False), (1, 39, True), (1, 41, False), (0, 39, True), (0, 41, False)],
+)
+def test_what_takes_less_than_a_launch_is_latency_bound(launches, moved, short):
+    """At 8 MB/s a kernel's 5 µs are 40 bytes: three kernels need 120, and a row of no layer is one kernel."""
+    gpu = toy_gpu(bandwidth=replace(toy_gpu().bandwidth, value=1e7))
+    row = Kernel("row", 0, moved, launches=launches)
+    assert cost([row], gpu, 1).latency_bound.tolist() == [short]
+    # a gap that is assumed adds time and no work
+    assert cost([row], gpu, 1, Assumptions(launch_gap=1.0)).latency_bound.tolist() == [short]
+
+
+def test_short_attention_is_latency_bound_where_it_was_measured_so():
+    """One sequence of 512 on an H100: 0.8 µs a layer by its bytes, 13 measured. At 8,192 its bytes take 12.5."""
+    costs = [pass_of(lesson_model(), lesson_gpus()["h100"], at(context=context)) for context in (512, 8192)]
+    layer = [float(each.time[each.row("attention")]) / lesson_model().layers for each in costs]
+    assert [round(seconds * 1e6, 1) for seconds in layer] == [0.8, 12.5]
+    assert [bool(each.latency_bound[each.row("attention")]) for each in costs] == [True, False]
+
+
+@given(models(), gpus, points())
+def test_work_that_is_slower_is_no_more_latency_bound(model, gpu, point):
+    """On a GPU of half the speed no row becomes latency-bound, and no bound is one of what lasts."""
+    slower = replace(gpu, bf16=replace(gpu.bf16, value=gpu.bf16.value / 2))
+    slower = replace(slower, bandwidth=replace(gpu.bandwidth, value=gpu.bandwidth.value / 2))
+    fast, slow = pass_of(model, gpu, point), pass_of(model, slower, point)
+    assert not (slow.latency_bound & ~fast.latency_bound).any()
+    kernels = [row.launches or 1 for row in forward_pass(model, point)]
+    assert (fast.latency_bound == (fast.time / kernels < 5e-6)).all()
 
 
 def test_the_memory_of_the_toy_by_hand():

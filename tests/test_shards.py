@@ -85,6 +85,7 @@ def expected(grid: Grid, point: Point) -> dict[str, str]:
         if kernel != "total":
             texts[f"{kernel}.bound"] = BOUND_WORDS[row["bound"]]
             texts[f"{kernel}.share"] = show("share", row["share"])[0]
+            texts[f"{kernel}.latency"] = "likely latency-bound" if row["latency_bound"] else ""
     share = sum(rows[kernel]["share"] for kernel in GROUPS["matmuls"])
     texts["matmuls.share"] = show("share", share)[0]
     texts["matmuls.rough"] = display.rough_percent(share)

@@ -162,6 +162,7 @@ class Truth:
         columns = ("flops", "bytes_moved", "arithmetic_intensity", "bound", "attainable_flops", "time", "share")
         for kernel in KERNELS:
             cells[kernel] = {column: text(f"{kernel}.{column}") for column in columns}
+            cells[kernel]["bound"] = f"{text(f'{kernel}.bound')} {text(f'{kernel}.latency')}".strip()
         sums = {name: text(f"total.{name}") for name in ("flops", "bytes_moved", "arithmetic_intensity", "time")}
         cells["total"] = dict.fromkeys(columns, "") | sums | {"share": "100"}
         at = {axis: self.index(axis, point) for axis in RANGES}

@@ -18,7 +18,7 @@ from tests.browser.bench import Bench, Truth
 
 # Everything that readouts, ledger, verdict and picture ask for.
 TEXTS = [
-    *(f"{kernel}.{column}" for kernel in KERNELS for column in COLUMNS),
+    *(f"{kernel}.{column}" for kernel in KERNELS for column in (*COLUMNS, "latency")),
     *(f"total.{column}" for column in TOTALS),
     *("throughput", "peak_share", "largest_batch", "resident", "fits", "work_unit"),
     *("verdict", "warning", "largest", "sublabel", *(f"{kernel}.label" for kernel in KERNELS)),
