@@ -53,12 +53,27 @@ RANGES: dict[str, tuple[float, float]] = {
     "peak_scale": (1e-6, 1e6),
     "bandwidth_scale": (1e-6, 1e6),
 }
+# numbers at which the lesson tells the size of an assumption; of CHOICES it takes every value
+EXAMPLES: dict[str, tuple[float, ...]] = {
+    "launch_gap": (1e-6, 5e-6),
+    "peak_scale": (2.0,),
+    "bandwidth_scale": (2.0,),
+}
+# what an assumption is about, where it is not about every pass: dtypes of the weights, phases
+WEIGHTS: dict[str, tuple[str, ...]] = {"lm_head": ("fp8", "int4", "w8a8"), "group_scales": ("int4",)}
+PHASES: dict[str, tuple[str, ...]] = {"head_rows": ("prefill",), "kv_reread": ("prefill",)}
 NAMES = tuple(field.name for field in fields(Assumptions))
 
 
 def differences(assumptions: Assumptions) -> dict[str, str | float]:
     """What is assumed otherwise than by default."""
     return {name: getattr(assumptions, name) for name in NAMES if getattr(assumptions, name) != getattr(DEFAULT, name)}
+
+
+def alternatives(name: str) -> tuple[str | float, ...]:
+    """The values other than the default at which the size of an assumption is told."""
+    values: tuple[str | float, ...] = CHOICES[name] if name in CHOICES else EXAMPLES[name]
+    return tuple(value for value in values if value != getattr(DEFAULT, name))
 
 
 def read(name: str, text: str) -> str | float:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from markdown_it.token import Token
 
-from builder.errors import LessonError
+from builder.assumptions import NAMES
+from builder.errors import LessonError, did_you_mean
 from builder.markdown import HEADING_ID, Parsed
 from builder.places import Source
 
@@ -52,6 +53,7 @@ class Blocks:
         self.figures: list[tuple[str, str, str, int]] = []
         self.ids: dict[str, Part | None] = {}
         self.questions = 0
+        self.reasons: dict[str, list[Token]] | None = None  # assumption → what is said of it
 
     def sections(self, parsed: Sequence[Parsed]) -> list[Part]:
         """The parts of the lesson, in order."""
@@ -133,6 +135,8 @@ class Blocks:
             if tokens or argument:
                 self.errors.append(source.wrong("the bench has no text", offset, "write ::: bench, then :::"))
             return [_html("<!--slot:bench-->\n")]
+        if name == "assumptions":
+            return self._assumptions(source, offset, tokens)
         return tokens
 
     def _figure(self, source: Source, name: str, offset: int, tokens: list[Token]) -> list[Token]:
@@ -162,6 +166,39 @@ class Blocks:
         if caption:
             out += [_html("<figcaption>\n"), *caption, _html("</figcaption>\n")]
         return [*out, _html("</figure>\n")]
+
+    def _assumptions(self, source: Source, offset: int, tokens: list[Token]) -> list[Token]:
+        """The table of assumptions: a list says of each what is assumed and why, the ledger adds the sizes."""
+        if self.reasons is not None:
+            hint = "show them once and link to them"
+            self.errors.append(source.wrong("the assumptions stand twice", offset, hint))
+        self.reasons = {}
+        ends = [k for k, token in enumerate(tokens) if token.type == "bullet_list_close"]
+        if not ends or tokens[0].type != "bullet_list_open" or ends[0] != len(tokens) - 1:
+            hint = "a line for each: - lm_head: What is assumed, and why."
+            self.errors.append(source.wrong("the assumptions are one list and nothing else", offset, hint))
+            return tokens
+        for item in _items(tokens):
+            first = item[1] if len(item) > 1 else None
+            children = (first.children or []) if first is not None and first.type == "inline" else []
+            at = source.starts[first.map[0]] if first is not None and first.map else offset
+            named = re.match(r"(\w+): *", children[0].content) if children and children[0].type == "text" else None
+            if not named or len(item) != 3:
+                hint = "such as - lm_head: What is assumed, and why."
+                self.errors.append(source.wrong("an assumption is a name and one paragraph", at, hint))
+            elif named[1] not in NAMES:
+                message = f"there is no assumption '{named[1]}'"
+                self.errors.append(source.wrong(message, at, did_you_mean(named[1], NAMES)))
+            elif named[1] in self.reasons:
+                self.errors.append(source.wrong(f"'{named[1]}' stands twice", at, "keep one of the two"))
+            else:
+                children[0].content = children[0].content[named.end() :]
+                self.reasons[named[1]] = children
+        for name in NAMES:
+            if name not in self.reasons:
+                hint = f"add a line: - {name}: What is assumed, and why."
+                self.errors.append(source.wrong(f"the table says nothing of '{name}'", offset, hint))
+        return [_html("<!--slot:assumptions-->\n")]
 
     def _question(self, source: Source, offset: int, tokens: list[Token]) -> list[Token]:
         self.questions += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -44,13 +44,16 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Grid:
-    """The positions of the bench. axes: name → its values in the order of the controls; budget: gzip bytes by name."""
+    """The positions of the bench. axes: name → its values in the order of the controls; budget: gzip bytes by name;
+    passes: the points at which the lesson tells the size of an assumption.
+    """
 
     model: Model
     gpus: Mapping[str, Gpu]
     axes: Mapping[str, tuple[Any, ...]]
     defaults: Point
     budget: Mapping[str, int]
+    passes: Mapping[str, Point] = field(default_factory=dict)
 
     @cached_property
     def shape(self) -> tuple[int, int, int]:
@@ -147,8 +150,8 @@ def load_grid(root: Path) -> Grid:
     data = file.data
     tables = ("axes", "defaults", "budget")
     for key in data:
-        if key not in ("model", *tables):
-            file.wrong(f"unknown key '{key}'", key, hint=did_you_mean(key, ("model", *tables)))
+        if key not in ("model", "passes", *tables):
+            file.wrong(f"unknown key '{key}'", key, hint=did_you_mean(key, ("model", "passes", *tables)))
     name, names = data.get("model"), _stems(root, "models/*.json")
     if name is None:
         file.wrong(
@@ -179,14 +182,17 @@ def load_grid(root: Path) -> Grid:
             file.wrong(message, "budget", key, hint="a whole number without quotes, such as 20480")
     _check_decode(file, axes, defaults)
     _check_arithmetic(file, gpus, axes, defaults)
+    _check_passes(file, defaults)
     file.errors += errors
     file.finish()
+    start = Point(**{axis: defaults[axis] for axis in AXES})
     return Grid(
         model=models[str(name)],
         gpus={gpu: gpus[gpu] for gpu in axes["gpu"]},
         axes={axis: tuple(axes[axis]) for axis in AXES},
-        defaults=Point(**{axis: defaults[axis] for axis in AXES}),
+        defaults=start,
         budget=budget,
+        passes={name: replace(start, **moved) for name, moved in data.get("passes", {}).items()},
     )
 
 
@@ -240,6 +246,30 @@ def _check_decode(file: Any, axes: Mapping[str, Any], defaults: Mapping[str, Any
     if axes.get("context") == [0] and isinstance(axes.get("phase"), list) and "decode" in axes["phase"]:
         hint = "add a context, such as 128, or take decode off axes.phase"
         file.wrong("decode needs a context above 0 on the axis", "axes", "context", hint=hint)
+
+
+def _check_passes(file: Any, defaults: Mapping[str, Any]) -> None:
+    """Note the passes that are no points: wrong keys, wrong values, a decode without context."""
+    found = file.data.get("passes", {})
+    if not isinstance(found, dict):
+        file.wrong("[passes] must be a table", "passes", hint="begin it with a line [passes], its keys below")
+        return
+    for name, moved in found.items():
+        if not isinstance(moved, dict):
+            hint = f"such as {name} = {{ tokens = 64, context = 8192 }}"
+            file.wrong(f"'passes.{name}' must be a table", "passes", name, hint=hint)
+            continue
+        for axis, value in moved.items():
+            if axis not in POSITION_AXES:
+                hint = did_you_mean(axis, POSITION_AXES) or f"a pass has {', '.join(POSITION_AXES)}"
+                file.wrong(f"unknown key 'passes.{name}.{axis}'", "passes", name, axis, hint=hint)
+            elif problem := _axis_problem(axis, value, PHASES):
+                message = f"'passes.{name}.{axis}' {problem}"
+                file.wrong(message, "passes", name, axis, hint=f"such as {_EXAMPLES[axis]}")
+        phase, context = ({**defaults, **moved}.get(axis) for axis in ("phase", "context"))
+        if (phase, context) == ("decode", 0) != (defaults.get("phase"), defaults.get("context")):
+            hint = "decode needs 1 or more: a new token reads its own cache entry"
+            file.wrong(f"'passes.{name}' is a decode without context", "passes", name, hint=hint)
 
 
 def _check_arithmetic(file: Any, gpus: Mapping[str, Gpu], axes: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:

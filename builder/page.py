@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,16 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from builder import display
+from builder.assumptions import NAMES
+from builder.bindings import fragment
+from builder.display import article
 from builder.errors import LessonError, LessonErrors, did_you_mean
 from builder.figures import Figure
-from builder.grid import AXES, Grid
+from builder.grid import AXES, GRID_FILE, Grid
 from builder.ledger import KERNEL_LABELS, KERNELS
-from builder.prose import BENCH_SLOT, Prose, fill
+from builder.prose import ASSUMPTIONS_SLOT, BENCH_SLOT, Prose, fill
 from builder.shards import look_up, script_json, shard_id, value
+from builder.sizes import cases, heading
 from builder.units import DTYPE_LABELS, short_position, whole
 
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:"
@@ -198,7 +203,6 @@ def render(
         "about": Markup(_about(prose, published)),
         "addresses": addresses,
         "prose": prose,
-        "parts": parts(prose, figures, addresses),
         "bench_part": next((part.number for part in prose.sections if BENCH_SLOT in part.html), 0),
         "grid": grid,
         "point": point,
@@ -227,9 +231,35 @@ def render(
         "data": Markup(bench_data(grid, default_shard, addresses.shard_scripts, figures)),
     }
     try:
+        tables = _tables(env, grid, prose)
+        names["parts"] = parts(prose, figures, addresses, tables)
         return {name: env.get_template(name).render(names) for name in ("index.html", "404.html")}
     except jinja2.TemplateError as error:
         raise LessonErrors([_template_error(error)]) from None
+
+
+def _tables(env: jinja2.Environment, grid: Grid, prose: Prose) -> dict[str, str]:
+    """The tables that the text asks for and the ledger fills, by the names of their slots.
+
+    Raises LessonErrors where content/grid.toml names no passes for them.
+    """
+    if not any(ASSUMPTIONS_SLOT in section.html for section in prose.sections):
+        return {}
+    if not grid.passes:
+        hint = "name some, such as one_user = { tokens = 1 }"
+        message = "the table of assumptions needs [passes] to tell their sizes at"
+        raise LessonErrors([LessonError(message, path=GRID_FILE, hint=hint)])
+    points = list(grid.passes.values())
+    names = {
+        "gpu": article(grid.gpus[grid.defaults.gpu].label),
+        "phases": [(phase, list(group)) for phase, group in groupby(points, lambda point: point.phase)],
+        "width": 1 + len(points),
+        "heading": heading,
+        "fragment": fragment,
+        "safe": Markup,
+        "assumptions": [(name, prose.reasons_html[name], cases(grid, name)) for name in NAMES],
+    }
+    return {"assumptions": env.get_template("assumptions.html").render(names)}
 
 
 def _template_error(error: jinja2.TemplateError) -> LessonError:
@@ -246,10 +276,12 @@ def _template_error(error: jinja2.TemplateError) -> LessonError:
     return LessonError(f"template: {error.message}", path=path, line=line)
 
 
-def parts(prose: Prose, figures: Mapping[str, Figure], addresses: Addresses) -> list[dict[str, Any]]:
-    """The sections of the text with their figures in place; the bench has a place of its own on the page.
+def parts(
+    prose: Prose, figures: Mapping[str, Figure], addresses: Addresses, tables: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """The sections of the text with figures and tables in place; the bench has a place of its own on the page.
 
-    A figure that has a script says where it and Vega are.
+    A figure that has a script says where it and Vega are. tables: slot → HTML.
 
     Raises LessonErrors where there is no section, or the text asks for a figure that isn't drawn.
     """
@@ -269,7 +301,7 @@ def parts(prose: Prose, figures: Mapping[str, Figure], addresses: Addresses) -> 
                 for figure in unknown
             ]
         )
-    slots = {"bench": ""}
+    slots = {"bench": "", **(tables or {})}
     for name, figure in figures.items():
         drawings = figure.svgs.items()
         slots[f"figure {name}"] = "".join(f'<div data-variant="{size}">{svg}</div>' for size, svg in drawings)

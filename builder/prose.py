@@ -11,7 +11,7 @@ Files: content/lesson.md, then content/sections/*.md in the order of their names
     ---
 
 A level-two heading begins a section; `## The ridge moves {#ridge}` names its address. An empty link `[](#ridge)` reads
-as that section's number. Figures, the bench and questions are blocks between ::: lines:
+as that section's number. Figures, the bench, questions and the table of assumptions are blocks between ::: lines:
 
     ::: figure throughput                 ::: bench        ::: question
     alt: What the drawing shows.          :::              What happens to tokens per second?
@@ -23,6 +23,9 @@ as that section's number. Figures, the bench and questions are blocks between ::
 
                                                              The reason.
                                                            :::
+    ::: assumptions
+    - lm_head: What is assumed, and why. A line for each of builder/assumptions.py.
+    :::
 """
 
 from __future__ import annotations
@@ -82,6 +85,7 @@ class Prose:
     sections: tuple[Section, ...] = ()
     footnotes_html: str = ""
     figures: tuple[Figure, ...] = ()
+    reasons_html: Mapping[str, str] = field(default_factory=dict)  # assumption → what is said of it
     bound: tuple[Bound, ...] = ()
     errors: tuple[LessonError, ...] = ()
 
@@ -91,6 +95,7 @@ class Prose:
 
 
 BENCH_SLOT = "<!--slot:bench-->"
+ASSUMPTIONS_SLOT = "<!--slot:assumptions-->"
 _SLOT = re.compile(r"<!--slot:([a-z_]+)(?: ([\w-]+))?-->")
 
 
@@ -228,6 +233,7 @@ class _Reader:
             sections=rendered,
             footnotes_html=renderer.footnotes(blocks.footnotes),
             figures=tuple(Figure(*each) for each in blocks.figures),
+            reasons_html={name: renderer.inline(tokens) for name, tokens in (blocks.reasons or {}).items()},
             bound=tuple(sorted(self.bound, key=lambda each: (_order(texts, each.path), each.start))),
             errors=tuple(_unique(self.errors)),
         )

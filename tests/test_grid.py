@@ -275,3 +275,33 @@ def test_a_gpu_that_can_compute_nothing_on_the_axis_is_told(checkout):
 def test_axes_are_named_in_the_order_of_the_controls():
     """Addresses and controls have one order."""
     assert tuple(lesson().axes) == AXES == tuple(vars(DEFAULTS))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("batch = { token = 256 }", "unknown key 'passes.batch.token'"),
+        ('batch = { gpu = "h100" }', "unknown key 'passes.batch.gpu'"),
+        ("batch = { tokens = 0 }", "'passes.batch.tokens' must be a whole number from 1 to 16,777,216, not 0"),
+        ('batch = { phase = "train" }', "'passes.batch.phase' is none of its values: \"train\""),
+        ("batch = { context = 0 }", "'passes.batch' is a decode without context"),
+        ("batch = 256", "'passes.batch' must be a table"),
+    ],
+)
+def test_a_pass_that_is_none_is_told(checkout, line, message):
+    """At its line of grid.toml, with a remedy."""
+    changed(checkout, ("batch = { tokens = 256, context = 512 }\nfull", f"{line}\nfull"))
+    (error,) = errors_of(checkout)
+    assert error.message == message
+    assert error.hint
+    assert (checkout / GRID_FILE).read_text(encoding="utf-8").splitlines()[(error.line or 0) - 1] == line
+
+
+def test_a_pass_is_the_default_point_but_for_what_it_says(checkout):
+    """Off the axes too; and a grid may name none."""
+    changed(checkout, ("one_user = { tokens = 1 }", "one_user = { tokens = 1000 }"))
+    assert load_grid(checkout).passes["one_user"] == replace(DEFAULTS, tokens=1000)
+    path = checkout / GRID_FILE
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text[: text.index("[passes]")] + text[text.index("[axes]") :], encoding="utf-8")
+    assert load_grid(checkout).passes == {}

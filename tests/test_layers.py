@@ -33,6 +33,7 @@ ORDER = [
     "facts",
     "measured",
     "series",
+    "sizes",
     "compare",
     "compare_report",
     "drawing",
