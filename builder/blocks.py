@@ -131,10 +131,11 @@ class Blocks:
             return self._figure(source, argument, offset, tokens)
         if name == "question":
             return self._question(source, offset, tokens)
-        if name == "bench":
+        if name in ("bench", "provenance"):
             if tokens or argument:
-                self.errors.append(source.wrong("the bench has no text", offset, "write ::: bench, then :::"))
-            return [_html("<!--slot:bench-->\n")]
+                message, hint = f"the {name} has no text", f"write ::: {name}, then :::"
+                self.errors.append(source.wrong(message, offset, hint))
+            return [_html(f"<!--slot:{name}-->\n")]
         if name == "assumptions":
             return self._assumptions(source, offset, tokens)
         return tokens

@@ -27,7 +27,7 @@ from builder.errors import LessonError, did_you_mean
 from builder.places import Inline, Source, align, cells
 
 LONGEST_SPAN = 600  # characters of a bound text
-DIRECTIVES = ("figure", "bench", "question", "assumptions")
+DIRECTIVES = ("figure", "bench", "question", "assumptions", "provenance")
 HEADING_ID = re.compile(r"\s*\{#([A-Za-z][\w-]*)\}\s*$")  # of a heading: its address
 # inline rules whose matches are no prose: their stretches are recorded as masks
 _MASKING = ("backticks", "autolink", "entity", "math_inline", "footnote_ref", "escape")

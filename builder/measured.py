@@ -21,6 +21,7 @@ PARTS = ("linear", "attention", "lm_head")  # of a measured step; linear is the 
 _SETUP = {"source": str, "model": str, "weights": str, "kv": str, "attention": str}
 _STEP = {"gpu": str, "engine": str, "tokens": int, "context": int} | {f"{part}_ms": float for part in PARTS}
 _PAST = {"label": str, "year": int, "peak_flops": float, "hbm_bandwidth": float, "source": str}
+_SAID = ("disagreement",)  # beside a source; provenance.py demands it
 _EXAMPLES: Mapping[type, str] = {str: 'a text in quotes, such as "h100"', int: "a whole number", float: "a number"}
 
 
@@ -40,13 +41,17 @@ class Step:
 
 @dataclass(frozen=True)
 class PastGpu:
-    """A GPU of which only the ridge is shown: dense peak in FLOP/s, bandwidth in byte/s, id of the source."""
+    """A GPU of which only the ridge is shown: dense peak in FLOP/s, bandwidth in byte/s, id of the source, and where
+    sources are known to disagree.
+    """
 
+    id: str
     label: str
     year: int
     peak_flops: float
     hbm_bandwidth: float
     source: str
+    disagreement: str | None = None
 
     @property
     def ridge_point(self) -> float:
@@ -91,7 +96,7 @@ def load_history(root: Path) -> list[PastGpu]:
     for name, table in tables.items():
         _check(file, table, _PAST, "gpus", name)
     file.finish()
-    return [PastGpu(**table) for table in tables.values()]
+    return [PastGpu(name, **table) for name, table in tables.items()]
 
 
 def _tables(file: Any, key: str) -> dict[str, dict[str, Any]]:
@@ -108,9 +113,10 @@ def _tables(file: Any, key: str) -> dict[str, dict[str, Any]]:
 
 def _check(file: Any, table: Mapping[str, Any], kinds: Mapping[str, type], *where: str) -> None:
     """Note the unknown, the missing and the wrong keys of one table; numbers are above 0."""
+    known = (*kinds, *_SAID) if "source" in kinds else tuple(kinds)
     for key in table:
-        if key not in kinds:
-            file.wrong(f"unknown key '{key[:60]}'", *where, key, hint=did_you_mean(key[:60], tuple(kinds)))
+        if key not in known:
+            file.wrong(f"unknown key '{key[:60]}'", *where, key, hint=did_you_mean(key[:60], known))
     for key, kind in kinds.items():
         value = table.get(key)
         if value is None:

@@ -6,22 +6,33 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 
 from builder.catalog import load_gpu, load_model
 from builder.errors import LessonError
+from builder.provenance import NONE_KNOWN, SOURCES_FILE, model_source
 
-SOURCES = "content/sources.toml"
 
-
-def _with_source(root: Path, table: str, url: str) -> dict[str, str]:
-    """sources.toml with an address added; nothing where the table is there already."""
+def _with_source(root: Path, table: str, title: str, url: str, *more: str) -> dict[str, str]:
+    """sources.toml with a source added, as known today, and more of its lines; nothing where the table is there."""
     if not re.fullmatch(r"https://\S+", url):
         raise LessonError(f"'{url}' is no address that a reader can open", hint="https://…")
-    text = (root / SOURCES).read_text(encoding="utf-8")
+    text = (root / SOURCES_FILE).read_text(encoding="utf-8")
     if f"[{table}]" in text:
         return {}
-    return {SOURCES: f"{text.rstrip()}\n[{table}]\nurl = {json.dumps(url, ensure_ascii=False)}\n"}
+    lines = [
+        f"[{table}]",
+        f"url = {_quoted(url)}",
+        f"title = {_quoted(title)}",
+        f'known = "{date.today():%Y-%m}"',
+        *more,
+    ]
+    return {SOURCES_FILE: "\n".join([text.rstrip(), *lines, ""])}
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _free(root: Path, path: str) -> str:
@@ -40,8 +51,9 @@ def new_model(root: Path, name: str, config: Path, url: str) -> dict[str, str]:
         raise LessonError(f"'{name}' can't be the name of a file", hint="letters, digits, . _ + -")
     path = _free(root, f"content/models/{name}.json")
     load_model(config, str(config))
-    table = "model." + re.sub(r"\W+", "_", name.lower())
-    return {path: config.read_bytes().decode("utf-8"), **_with_source(root, table, url)}
+    said = f"disagreement = {_quoted(NONE_KNOWN)}"  # the config.json stays as it is published
+    source = _with_source(root, model_source(name), f"config.json of {name}", url, said)
+    return {path: config.read_bytes().decode("utf-8"), **source}
 
 
 def new_gpu(root: Path, answers: Mapping[str, str | float | None]) -> dict[str, str]:
@@ -55,13 +67,12 @@ def new_gpu(root: Path, answers: Mapping[str, str | float | None]) -> dict[str, 
     path, source = _free(root, f"content/gpus/{gpu}.toml"), f"sheet.{gpu}"
 
     def sourced(key: str, value: str | float | None, power: str) -> str:
-        return f"[{key}]\nvalue = {value}{power}\nsource = {json.dumps(source)}\n"
+        said = f"source = {_quoted(source)}\ndisagreement = {_quoted(NONE_KNOWN)}"
+        return f"[{key}]\nvalue = {value}{power}\n{said}\n"
 
-    quoted = {key: json.dumps(str(answers[key]).strip(), ensure_ascii=False) for key in ("name", "label")}
+    quoted = {key: _quoted(str(answers[key]).strip()) for key in ("name", "label")}
     fp8 = answers["fp8"]
-    without = (
-        f"[peak_flops_fp8]\nabsent = {json.dumps(f'the tensor cores of the {label} have no FP8', ensure_ascii=False)}\n"
-    )
+    without = f"[peak_flops_fp8]\nabsent = {_quoted(f'the tensor cores of the {label} have no FP8')}\n"
     text = "\n".join(
         [
             f"name = {quoted['name']}\nlabel = {quoted['label']}\nyear = {answers['year']}\n",
@@ -78,4 +89,4 @@ def new_gpu(root: Path, answers: Mapping[str, str | float | None]) -> dict[str, 
         trial = Path(folder) / f"{gpu}.toml"
         trial.write_text(text, encoding="utf-8")
         load_gpu(trial, path)
-    return {path: text, **_with_source(root, source, str(answers["url"]))}
+    return {path: text, **_with_source(root, source, f"{label} data sheet", str(answers["url"]))}

@@ -24,7 +24,8 @@ from builder.errors import LessonError, LessonErrors, did_you_mean
 from builder.figures import Figure
 from builder.grid import AXES, GRID_FILE, Grid
 from builder.ledger import KERNEL_LABELS, KERNELS
-from builder.prose import ASSUMPTIONS_SLOT, BENCH_SLOT, Prose, fill
+from builder.prose import ASSUMPTIONS_SLOT, BENCH_SLOT, PROVENANCE_SLOT, Prose, fill
+from builder.provenance import provenance
 from builder.shards import look_up, script_json, shard_id, value
 from builder.sizes import cases, heading
 from builder.units import DTYPE_LABELS, short_position, whole
@@ -231,20 +232,28 @@ def render(
         "data": Markup(bench_data(grid, default_shard, addresses.shard_scripts, figures)),
     }
     try:
-        tables = _tables(env, grid, prose)
+        tables = _tables(root, env, grid, prose)
         names["parts"] = parts(prose, figures, addresses, tables)
         return {name: env.get_template(name).render(names) for name in ("index.html", "404.html")}
     except jinja2.TemplateError as error:
         raise LessonErrors([_template_error(error)]) from None
 
 
-def _tables(env: jinja2.Environment, grid: Grid, prose: Prose) -> dict[str, str]:
-    """The tables that the text asks for and the ledger fills, by the names of their slots.
+def _tables(root: Path, env: jinja2.Environment, grid: Grid, prose: Prose) -> dict[str, str]:
+    """The tables that the text asks for, made from the ledger and the data files: name of the slot → HTML.
 
-    Raises LessonErrors where content/grid.toml names no passes for them.
+    Raises LessonErrors where there are no passes to tell the sizes of assumptions at, or a constant has no source.
     """
-    if not any(ASSUMPTIONS_SLOT in section.html for section in prose.sections):
-        return {}
+    text, tables = "".join(section.html for section in prose.sections), {}
+    if ASSUMPTIONS_SLOT in text:
+        tables["assumptions"] = _assumptions(env, grid, prose)
+    if PROVENANCE_SLOT in text:
+        groups, known = provenance(root, grid)
+        tables["provenance"] = env.get_template("provenance.html").render(groups=groups, sources=known)
+    return tables
+
+
+def _assumptions(env: jinja2.Environment, grid: Grid, prose: Prose) -> str:
     if not grid.passes:
         hint = "name some, such as one_user = { tokens = 1 }"
         message = "the table of assumptions needs [passes] to tell their sizes at"
@@ -259,7 +268,7 @@ def _tables(env: jinja2.Environment, grid: Grid, prose: Prose) -> dict[str, str]
         "safe": Markup,
         "assumptions": [(name, prose.reasons_html[name], cases(grid, name)) for name in NAMES],
     }
-    return {"assumptions": env.get_template("assumptions.html").render(names)}
+    return env.get_template("assumptions.html").render(names)
 
 
 def _template_error(error: jinja2.TemplateError) -> LessonError:

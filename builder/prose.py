@@ -96,6 +96,7 @@ class Prose:
 
 BENCH_SLOT = "<!--slot:bench-->"
 ASSUMPTIONS_SLOT = "<!--slot:assumptions-->"
+PROVENANCE_SLOT = "<!--slot:provenance-->"
 _SLOT = re.compile(r"<!--slot:([a-z_]+)(?: ([\w-]+))?-->")
 
 

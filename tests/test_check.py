@@ -7,6 +7,8 @@ import pytest
 
 from builder import check
 from builder.errors import LessonError, LessonErrors
+from builder.grid import load_grid
+from builder.provenance import provenance
 from builder.site import Site
 from tests.conftest import ROOT
 
@@ -65,6 +67,21 @@ def test_mistakes_of_every_kind_come_together(checkout, monkeypatch):
     assert "17" in told
     assert "'nowhere'" in told
     assert "there is no figure 'x'" in told
+
+
+def test_what_the_build_tells_too_is_told_once(checkout, monkeypatch):
+    """The build wants a source for what the page lists, and so does the check."""
+    edit(checkout / "content" / "gpus" / "h100.toml", 'source = "sheet.h100"', 'source = "nowhere"')
+
+    def broken(root: Path, prose: object) -> Site:
+        provenance(root, load_grid(root))
+        return Site()
+
+    monkeypatch.setattr(check, "assemble", broken)
+    _, errors = check.check(checkout)
+    assert [error.message for error in errors] == [
+        "'peak_flops' has the source 'nowhere', which is not in content/sources.toml"
+    ]
 
 
 def test_without_a_grid_nothing_else_is_judged(checkout):

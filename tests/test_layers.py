@@ -32,6 +32,7 @@ ORDER = [
     "claims",
     "facts",
     "measured",
+    "provenance",
     "series",
     "sizes",
     "compare",

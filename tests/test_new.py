@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from builder import cli
 from builder.catalog import load_gpus, load_models
-from builder.check import unsourced
+from builder.provenance import unsourced
 from tests.toys import QWEN3_8B, ROOT
 
 GPU = {
