@@ -258,7 +258,7 @@ def _assumptions(env: jinja2.Environment, grid: Grid, prose: Prose) -> str:
         hint = "name some, such as one_user = { tokens = 1 }"
         message = "the table of assumptions needs [passes] to tell their sizes at"
         raise LessonErrors([LessonError(message, path=GRID_FILE, hint=hint)])
-    points = list(grid.passes.values())
+    points, reasons = list(grid.passes.values()), prose.reasons_html
     names = {
         "gpu": article(grid.gpus[grid.defaults.gpu].label),
         "phases": [(phase, list(group)) for phase, group in groupby(points, lambda point: point.phase)],
@@ -266,7 +266,8 @@ def _assumptions(env: jinja2.Environment, grid: Grid, prose: Prose) -> str:
         "heading": heading,
         "fragment": fragment,
         "safe": Markup,
-        "assumptions": [(name, prose.reasons_html[name], cases(grid, name)) for name in NAMES],
+        # one without a reason has been told
+        "assumptions": [(name, reasons[name], cases(grid, name)) for name in NAMES if name in reasons],
     }
     return env.get_template("assumptions.html").render(names)
 

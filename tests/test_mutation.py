@@ -34,7 +34,7 @@ BATCHES = 8  # so that a failure hides no more than its own batch
 LONGEST = 20  # seconds that one edit may take, on a slow machine too
 
 LESSON = "content/lesson.md"
-DATA = ("content/grid.toml", "content/measured.toml", "content/history.toml", "content/sources.toml")
+DATA = tuple(f"content/{name}.toml" for name in ("grid", "measured", "history", "constants", "sources"))
 JUNK: list[str] = [
     *"[](){}<>:|`*_$#=\"'\\\n\t\r\0\ufeff\u200b\u2028,.;-@%&!~^",
     *("\n\n", ":::", "::: figure", "---\n", "[1]{", "]{", "}{", "[]{}", "[](#", "](#)", "![](", "$$", "\\text{"),
