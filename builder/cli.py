@@ -21,7 +21,7 @@ from builder import report
 from builder.assumptions import NAMES
 from builder.assumptions import assume as assumed
 from builder.catalog import Model, load_gpus, load_model, load_models
-from builder.errors import LessonError, LessonErrors, did_you_mean
+from builder.errors import LessonError, LessonErrors, did_you_mean, with_excerpts
 from builder.grid import AXES, Grid, load_grid
 from builder.ledger import ATTENTIONS, PHASES
 from builder.site import replace_file
@@ -38,17 +38,15 @@ def project_root() -> Path:
 
 @contextmanager
 def _content_errors() -> Iterator[None]:
-    """Print what is wrong with the content, all of it, and exit with 1."""
+    """Print what is wrong with the content, all of it, and exit with 1. On a terminal each error quotes its line."""
     try:
         yield
-    except LessonErrors as problems:
-        for error in problems.errors:
-            click.echo(str(error), err=True)
-        if len(problems.errors) > 1:
-            click.echo(f"{len(problems.errors)} errors", err=True)
-        sys.exit(1)
-    except LessonError as error:
-        click.echo(str(error), err=True)
+    except (LessonError, LessonErrors) as problem:
+        errors = problem.errors if isinstance(problem, LessonErrors) else [problem]
+        text = "\n".join(str(error) for error in errors)
+        click.echo(with_excerpts(text, project_root()) if sys.stderr.isatty() else text, err=True)
+        if len(errors) > 1:
+            click.echo(f"{len(errors)} errors", err=True)
         sys.exit(1)
 
 

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+_PLACE = re.compile(r"^(\S[^:\n]*):(\d+)(?::(\d+))?: .*$", re.MULTILINE)
+EXCERPT = 90  # characters of a line that an error quotes
 
 
 class LessonError(Exception):
@@ -60,3 +65,24 @@ def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | 
     if close:
         return f"did you mean '{close[0]}'?"
     return f"known: {', '.join(names)}" if 0 < len(names) <= 20 else None
+
+
+def with_excerpts(text: str, root: Path) -> str:
+    """Errors as text, each with the line of the file that it is about, and a mark below its column."""
+
+    def quoted(match: re.Match[str]) -> str:
+        line, column = int(match[2]), int(match[3] or 0)
+        try:
+            lines = (root / match[1]).read_text(encoding="utf-8-sig", errors="replace").split("\n")
+        except (OSError, ValueError):
+            return match[0]
+        if not 1 <= line <= len(lines):
+            return match[0]
+        whole = lines[line - 1].replace("\t", " ").rstrip()
+        start = max(0, min(column - 1 - EXCERPT // 2, len(whole) - EXCERPT))
+        before = "…" if start else ""
+        shown = f"{before}{whole[start : start + EXCERPT]}{'…' if start + EXCERPT < len(whole) else ''}"
+        mark = f"\n  {'':{len(str(line))}} | {'':{len(before) + column - 1 - start}}^" if column else ""
+        return f"{match[0]}\n  {line} | {shown}{mark}"
+
+    return _PLACE.sub(quoted, text)

@@ -28,7 +28,7 @@ from urllib.parse import quote, unquote
 from watchfiles import DefaultFilter, watch
 
 from builder.build import build as build_site
-from builder.errors import LessonError, LessonErrors
+from builder.errors import LessonError, LessonErrors, with_excerpts
 
 HOST = "127.0.0.1"
 PORTS_TRIED = 50
@@ -59,8 +59,6 @@ POLICY = re.compile(
 )
 
 STYLESHEET = re.compile(r'(<link rel="stylesheet" href=")([^"]*)')
-PLACE = re.compile(r"^(\S[^:\n]*):(\d+)(?::(\d+))?: .*$", re.MULTILINE)
-EXCERPT = 90  # characters of a line that an error quotes
 
 Report = Callable[[str], None]
 Build = Callable[[Path, Path], object]
@@ -311,27 +309,6 @@ def open_server(folder: Path, port: int, reload: Reload, report: Report) -> Site
             report(f"Port {port} is taken, so this is port {candidate}.")
         return server
     raise LessonError(f"no free port from {port} on", hint="name another one with --port")
-
-
-def with_excerpts(text: str, root: Path) -> str:
-    """Errors as text, each with the line of the file that it is about, and a mark below its column."""
-
-    def quoted(match: re.Match[str]) -> str:
-        line, column = int(match[2]), int(match[3] or 0)
-        try:
-            lines = (root / match[1]).read_text(encoding="utf-8-sig", errors="replace").split("\n")
-        except (OSError, ValueError):
-            return match[0]
-        if not 1 <= line <= len(lines):
-            return match[0]
-        whole = lines[line - 1].replace("\t", " ").rstrip()
-        start = max(0, min(column - 1 - EXCERPT // 2, len(whole) - EXCERPT))
-        before = "…" if start else ""
-        shown = f"{before}{whole[start : start + EXCERPT]}{'…' if start + EXCERPT < len(whole) else ''}"
-        mark = f"\n  {'':{len(str(line))}} | {'':{len(before) + column - 1 - start}}^" if column else ""
-        return f"{match[0]}\n  {line} | {shown}{mark}"
-
-    return PLACE.sub(quoted, text)
 
 
 def restyled(before: str, after: str) -> str | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -321,6 +323,15 @@ def prose(checkout: Path) -> Path:
     return path
 
 
+def shown_on(terminal: int) -> str:
+    """All that a program writes on the far end of a terminal, until it lets go of it."""
+    seen = b""
+    with contextlib.suppress(OSError), os.fdopen(terminal, "rb", buffering=0) as stream:
+        while data := stream.read(4096):  # at the end Linux says EIO, others say nothing
+            seen += data
+    return seen.decode().replace("\r\n", "\n")
+
+
 def make_faster(checkout: Path) -> None:
     """The H100's bandwidth becomes 3.4 TB/s."""
     path = checkout / "content" / "gpus" / "h100.toml"
@@ -390,6 +401,25 @@ def test_check_counts_the_numbers_of_a_good_text(prose, monkeypatch):
     result = lesson("check")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "2 bound, 1 claim, 0 exempt" in result.stdout
+
+
+def test_on_a_terminal_an_error_quotes_its_line(checkout, prose):
+    """Where a person reads, the line and a mark below the column; in a pipe, one line an error for editors to parse."""
+    pty = pytest.importorskip("pty", reason="no terminals to be had here")
+    make_faster(checkout)
+    command = [sys.executable, "-m", "builder", "numbers"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    told = "content/lesson.md:10:10: 1,840 → 1,868: throughput @ tokens=64 is 1,868 tokens/s\n"
+    hint = "  hint: `numbers --fix` writes it\n"
+    piped = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, encoding="utf-8", check=False)
+    assert (piped.returncode, piped.stderr) == (1, told + hint)
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, cwd=checkout, env=environment, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+        os.close(theirs)
+        shown = shown_on(ours)
+    line = "You get [1,840 tokens per second]{throughput @ tokens=64}, of *[83%]{attention.share @ tok…"
+    assert process.returncode == 1
+    assert shown == f"{told}  10 | {line}\n     |          ^\n{hint}"
 
 
 def test_check_tells_all_that_is_wrong(checkout, prose):

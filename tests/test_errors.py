@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from builder.errors import LessonError, LessonErrors, did_you_mean
+from builder.errors import LessonError, LessonErrors, did_you_mean, with_excerpts
 
 
 @pytest.mark.parametrize(
@@ -64,3 +66,16 @@ def test_no_error_is_our_own_mistake():
 def test_a_hint_names_the_closest_or_lists_a_few(name, known, hint):
     """A hint names the closest known name, lists them where none is close, and is silent where they are many."""
     assert did_you_mean(name, known) == hint
+
+
+def test_an_error_quotes_the_line_that_it_is_about(tmp_path: Path) -> None:
+    """The line, a mark below the column, of a long line what is near it; nothing where there is nothing to quote."""
+    (tmp_path / "a.md").write_text(f"first\n\tsecond\n{'x' * 300}HERE{'y' * 300}\n", encoding="utf-8")
+    told = with_excerpts("a.md:2:2: wrong\n  hint: mend it\na.md:1: also\na.md: all of it", tmp_path)
+    assert told == (
+        "a.md:2:2: wrong\n  2 |  second\n    |  ^\n  hint: mend it\na.md:1: also\n  1 | first\na.md: all of it"
+    )
+    _, line, mark = with_excerpts("a.md:3:301: wrong", tmp_path).split("\n")
+    assert (line[mark.index("^") :][:4], len(line) < 110) == ("HERE", True)
+    for text in ("a.md:9:1: wrong", "b.md:1:1: wrong", "wrong", "  File a.md:1:1: within"):
+        assert with_excerpts(text, tmp_path) == text

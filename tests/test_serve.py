@@ -333,19 +333,6 @@ def test_a_file_that_is_deleted_is_gone(start: Callable[[str], Served]) -> None:
     until(served.shows("<p>one</p>"))
 
 
-def test_an_error_quotes_the_line_that_it_is_about(tmp_path: Path) -> None:
-    """The line, a mark below the column, of a long line what is near it; nothing where there is nothing to quote."""
-    (tmp_path / "a.md").write_text(f"first\n\tsecond\n{'x' * 300}HERE{'y' * 300}\n", encoding="utf-8")
-    told = serving.with_excerpts("a.md:2:2: wrong\n  hint: mend it\na.md:1: also\na.md: all of it", tmp_path)
-    assert told == (
-        "a.md:2:2: wrong\n  2 |  second\n    |  ^\n  hint: mend it\na.md:1: also\n  1 | first\na.md: all of it"
-    )
-    _, line, mark = serving.with_excerpts("a.md:3:301: wrong", tmp_path).split("\n")
-    assert (line[mark.index("^") :][:4], len(line) < 110) == ("HERE", True)
-    for text in ("a.md:9:1: wrong", "b.md:1:1: wrong", "wrong", "  File a.md:1:1: within"):
-        assert serving.with_excerpts(text, tmp_path) == text
-
-
 def test_a_new_style_alone_is_told_apart() -> None:
     """Only where the pages differ in nothing but the stylesheet's address can that be swapped."""
     page = '<link rel="stylesheet" href="assets/a.css"><p>text'
