@@ -19,7 +19,7 @@ from builder.charts import FIGURES
 from builder.drawing import Size
 from builder.errors import LessonError, LessonErrors
 from builder.facts import Facts
-from builder.figures import Figure, vega_runtime
+from builder.figures import TOKENS, Colours, Figure, vega_runtime
 from builder.grid import GRID_FILE, Grid, load_grid
 from builder.links import broken_links
 from builder.prose import Prose, load_prose
@@ -37,7 +37,6 @@ from builder.site import (
 
 APART = ("early.js", "reload.js")  # scripts that don't belong to the page's one: before it, and of serve alone
 LEDGER_FILES = ("content/grid.toml", "content/models/*.json", "content/gpus/*.toml")
-TOKENS = "theme/css/tokens.css"
 FIGURE_FILES = ("content/measured.toml", "content/history.toml", TOKENS)
 ROOFLINE_SIZES: tuple[Size, ...] = ("wide", "short", "phone", "strip")
 
@@ -122,7 +121,7 @@ def _figures_text(drawn: Mapping[str, Figure]) -> str:
     return json.dumps({name: asdict(figure) for name, figure in drawn.items()}, ensure_ascii=False)
 
 
-def light_colours(root: Path) -> dict[str, str]:
+def light_colours(root: Path) -> Colours:
     """The colour tokens of the light scheme. Raises LessonErrors where two share a value."""
     try:
         return figures.read_colours(theme_text(root / TOKENS))
@@ -140,8 +139,6 @@ def draw(root: Path, grid: Grid, asked: Sequence[str], default: Mapping[str, Any
         }
     except LessonError as error:
         raise LessonErrors([error]) from None
-    except KeyError as error:
-        raise LessonErrors([LessonError(f"the figures need the colour --{error.args[0]}", path=TOKENS)]) from None
     except ValueError as error:
         raise LessonErrors([LessonError(f"a figure can't be drawn: {error}")]) from None
 

@@ -19,10 +19,12 @@ import vl_convert
 
 from builder.charts import FIGURES
 from builder.drawing import FILLS, FONT, Frame, Frames, Picture, Size
+from builder.errors import LessonError, LessonErrors, did_you_mean
 from builder.grid import Grid
 from builder.series import SERIES, Series
 
 VEGA_LITE = "6.4"
+TOKENS = "theme/css/tokens.css"
 
 TEXT_SIZES: tuple[Size, ...] = ("wide", "phone")  # of a figure in the text
 
@@ -57,12 +59,21 @@ _BLANK = {"undefined", "null", "NaN"}  # what a text of a field that isn't there
 _DROPPED = {"role", "aria-roledescription", "aria-hidden", "pointer-events", "version"}
 
 
-def read_colours(css: str) -> dict[str, str]:
+class Colours(dict[str, str]):
+    """The colour tokens of the theme, name to hex. One that is asked for and missing is the theme's mistake."""
+
+    def __missing__(self, name: str) -> str:
+        """Raise LessonErrors that name the token, and the file where it should stand."""
+        hint = did_you_mean(name, self)
+        raise LessonErrors([LessonError(f"the figures need the colour --{name}", path=TOKENS, hint=hint)])
+
+
+def read_colours(css: str) -> Colours:
     """The colour tokens of the light scheme, name to hex: those of the first block, before any media query.
 
     Raises ValueError when two tokens share a hex: the dark scheme is chosen by colour, so they must differ.
     """
-    colours = {name: value.lower() for name, value in _COLOUR.findall(css.split("@media", 1)[0])}
+    colours = Colours((name, value.lower()) for name, value in _COLOUR.findall(css.split("@media", 1)[0]))
     if len(set(colours.values())) < len(colours):
         raise ValueError("two colour tokens share a value, so a chart could not tell them apart")
     return colours

@@ -232,8 +232,20 @@ def test_a_colour_that_is_gone_is_told(checkout, monkeypatch):
     with pytest.raises(LessonErrors) as problems:
         build.assemble(checkout)
     assert [str(error) for error in problems.value.errors] == [
-        "theme/css/tokens.css: the figures need the colour --attention"
+        "theme/css/tokens.css: the figures need the colour --attention\n  hint: did you mean 'atention'?"
     ]
+
+
+def test_another_key_that_is_missing_is_no_colour(checkout, monkeypatch):
+    """A row without its column is our own bug: it comes out as it is, and is never taken for a colour."""
+
+    def without_a_column(*_: object) -> Figure:
+        row: dict[str, float] = {}
+        raise AssertionError(row["context"])
+
+    monkeypatch.setattr(build, "draw_roofline", without_a_column)
+    with pytest.raises(KeyError, match="context"):
+        build.assemble(checkout)
 
 
 def test_two_tokens_of_one_colour_are_told(checkout):
