@@ -36,9 +36,15 @@ def writes(permissions: Any) -> set[str]:
     return {scope for scope, level in (permissions or {}).items() if level == "write"}
 
 
-def test_there_are_workflows_to_build_to_publish_and_to_count() -> None:
-    """All are there, and none beside them goes unread by these tests."""
-    assert {path.name for path in WORKFLOWS} >= {"ci.yml", "pages.yml", "count.yml"}
+def runs(workflow: str, job: str) -> list[str]:
+    """What the steps of a job run in a shell."""
+    steps = load(ROOT / ".github" / "workflows" / workflow)["jobs"][job]["steps"]
+    return [step["run"] for step in steps if "run" in step]
+
+
+def test_there_are_workflows_to_build_to_publish_to_count_and_to_look_after() -> None:
+    """All are there; every test that takes a workflow reads them, and any other that is added."""
+    assert {path.name for path in WORKFLOWS} >= {"ci.yml", "pages.yml", "count.yml", "weekly.yml"}
 
 
 @every_workflow
@@ -109,8 +115,43 @@ def test_changes_are_tested_and_only_main_is_published() -> None:
 
 def test_the_test_job_runs_the_readmes_test_line() -> None:
     """CI has no commands of its own: it runs .ci/run, which runs the README's line."""
-    steps = load(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]["test"]["steps"]
-    assert [step["run"] for step in steps if "run" in step] == ["bash .ci/run"]
+    assert runs("ci.yml", "test") == ["bash .ci/run"]
+
+
+def test_nothing_is_deployed_that_was_not_tested() -> None:
+    """The deployment waits for the tests of the same commit and for its build, and no condition lets it run after a failure."""
+    jobs = load(ROOT / ".github" / "workflows" / "pages.yml")["jobs"]
+    assert runs("pages.yml", "test") == ["bash .ci/run"]
+    assert set(jobs["deploy"]["needs"]) == {"test", "build"}
+    for name, job in jobs.items():
+        assert "if" not in job, f"{name}: a condition such as always() would run it after a failure"
+        assert "continue-on-error" not in str(job), f"{name}: what fails must end the deployment"
+
+
+def test_a_week_without_a_change_is_looked_at_too() -> None:
+    """Once a week and at will, on main alone: a pull request never waits for it."""
+    started = triggers(load(ROOT / ".github" / "workflows" / "weekly.yml"))
+    assert set(started) == {"schedule", "workflow_dispatch"}
+    (schedule,) = started["schedule"]
+    assert re.fullmatch(r"\d+ \d+ \* \* [0-6]", schedule["cron"])
+
+
+def test_dead_links_outside_are_told_and_block_nothing() -> None:
+    """The list goes to the job's summary, and the step may fail."""
+    steps = load(ROOT / ".github" / "workflows" / "weekly.yml")["jobs"]["links"]["steps"]
+    (asked,) = [step for step in steps if "check --external" in step.get("run", "")]
+    assert asked["continue-on-error"] is True
+    assert '--external 2>&1 | tee -a "$GITHUB_STEP_SUMMARY"' in asked["run"]
+
+
+def test_the_newest_dependencies_are_tried_without_the_lock() -> None:
+    """What pyproject.toml allows, as new as there is, under the command that ends the README's test line."""
+    commands = "\n".join(runs("weekly.yml", "newest"))
+    assert "requirements.lock" not in commands
+    assert '--upgrade --upgrade-strategy eager -e ".[test]"' in commands
+    (line,) = re.findall(r"^python3 -m venv .* -m pytest$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    assert runs("weekly.yml", "newest")[-1] == line.rsplit(" && ", 1)[1]
+    assert "continue-on-error" not in str(load(ROOT / ".github" / "workflows" / "weekly.yml")["jobs"]["newest"])
 
 
 def readme_with(folder: Path, text: str | None) -> subprocess.CompletedProcess[str]:
@@ -174,10 +215,20 @@ def test_a_pull_request_is_told_what_it_does_to_the_numbers() -> None:
     """The job summary holds the diff against the base, which the checkout must have; a second build is compared."""
     job = load(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]["build"]
     assert job["steps"][0]["with"]["fetch-depth"] == 0
-    runs = [step.get("run", "") for step in job["steps"]]
-    (told,) = [run for run in runs if "numbers --diff" in run]
+    commands = runs("ci.yml", "build")
+    (told,) = [run for run in commands if "numbers --diff" in run]
     assert told.endswith('>> "$GITHUB_STEP_SUMMARY"')
     assert "--format markdown" in told
     # an expression in a shell line could be made to run what a branch is called
-    assert not [run for run in runs if "${{" in run]
-    assert [run for run in runs if "diff --recursive" in run]
+    assert not [run for run in commands if "${{" in run]
+    assert [run for run in commands if "diff --recursive" in run]
+
+
+def test_a_pull_request_leaves_the_whole_site_to_look_at() -> None:
+    """The artifact is the folder that was built, without a base address: unzipped, it opens from the disk."""
+    steps = load(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]["build"]["steps"]
+    (upload,) = [step["with"] for step in steps if step.get("uses", "").startswith("actions/upload-artifact@")]
+    assert upload["path"] == "_site"
+    assert upload["if-no-files-found"] == "error"
+    (built,) = [run for run in runs("ci.yml", "build") if run.startswith(".venv/bin/lesson build")]
+    assert built == ".venv/bin/lesson build --out _site"
