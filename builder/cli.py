@@ -282,8 +282,15 @@ def numbers(fix: bool, ref: str | None, form: str) -> None:
 
 
 @main.command()
-def check() -> None:
+@click.option("--external", is_flag=True, help="Ask every address outside the site instead; always exits with 0.")
+def check(external: bool) -> None:
     """Check all of the content at once, and write nothing: data and sources, numbers and claims, links, budgets."""
+    if external:
+        from builder.external import report as ask_outside
+
+        for line in ask_outside(project_root()):
+            click.echo(line)
+        return
     from builder.check import check as check_content
     from builder.numbers import summary
 

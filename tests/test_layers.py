@@ -45,6 +45,7 @@ ORDER = [
     "compare_chart",
     "card",
     "places",
+    "external",
     "markdown",
     "lint",
     "maths",

@@ -119,7 +119,7 @@ def test_the_test_job_runs_the_readmes_test_line() -> None:
 
 
 def test_nothing_is_deployed_that_was_not_tested() -> None:
-    """The deployment waits for the tests of the same commit and for its build, and no condition lets it run after a failure."""
+    """The deployment waits for the commit's tests and for its build, and no condition lets it run after a failure."""
     jobs = load(ROOT / ".github" / "workflows" / "pages.yml")["jobs"]
     assert runs("pages.yml", "test") == ["bash .ci/run"]
     assert set(jobs["deploy"]["needs"]) == {"test", "build"}
