@@ -22,6 +22,7 @@ from builder.facts import Facts
 from builder.figures import TOKENS, Colours, Figure, vega_runtime
 from builder.grid import GRID_FILE, Grid, load_grid
 from builder.links import broken_links
+from builder.markup import malformed, pages
 from builder.prose import Prose, load_prose
 from builder.shards import check_shard_size, look_up, roofline_rows, script_json, shard, shard_id
 from builder.site import (
@@ -70,7 +71,7 @@ def assemble(
     prose = prose or load_prose(root, _facts(root, grid))
     progress("shards")
     site = Site()
-    default, scripts = _add_shards(site, root, grid)
+    default, scripts, errors = _add_shards(site, root, grid)
     progress("figures")
     drawn = _drawn(root, grid, prose, default)
     for figure in drawn.values():
@@ -81,10 +82,10 @@ def assemble(
     for name, html in page.render(root, grid, prose, default, drawn, addresses, published).items():
         site.add(name, html)
     progress("links and budgets")
-    errors = broken_links(root, site)
+    read = pages(site)
+    errors += [*broken_links(root, site, read), *malformed(root, read), *_first_load(site, root, grid, addresses)]
     if errors:
         raise LessonErrors(errors)
-    _check_first_load(site, root, grid, addresses)
     return site
 
 
@@ -206,11 +207,11 @@ def _add_for_publishing(
     return page.Published(base, base + name)
 
 
-def _add_shards(site: Site, root: Path, grid: Grid) -> tuple[dict[str, Any], dict[str, str]]:
+def _add_shards(site: Site, root: Path, grid: Grid) -> tuple[dict[str, Any], dict[str, str], list[LessonError]]:
     """Add every shard, as JSON under its own name and as a script that hands over the same text.
 
-    A page from a file can't fetch, but it can load a classic script. Returns the default shard, and the scripts'
-    addresses by id. Raises LessonErrors where shards break their budget.
+    A page from a file can't fetch, but it can load a classic script. Returns the default shard, the scripts'
+    addresses by id, and whether the shards break their budget.
     """
     key = contents_key(root, LEDGER_FILES, _program())
     made = _parsed(cached(root, f"shards-{key}.json", lambda: _shards_text(grid)))
@@ -220,9 +221,8 @@ def _add_shards(site: Site, root: Path, grid: Grid) -> tuple[dict[str, Any], dic
         scripts[name] = site.add_hashed(f"data/{name}.js", f"lesson.shard({text});\n")
     # all of them grow with the axes: the largest says it for all
     errors = check_shard_size(grid, json.loads(made["texts"][made["largest"]]), made["size"])
-    if errors:
-        raise LessonErrors([_at_budget(root, "shard", error) for error in errors])
-    return json.loads(made["texts"][shard_id(grid.defaults)]), scripts
+    placed = [_at_budget(root, "shard", error) for error in errors]
+    return json.loads(made["texts"][shard_id(grid.defaults)]), scripts, placed
 
 
 @lru_cache(maxsize=1)
@@ -244,13 +244,13 @@ def _at_budget(root: Path, key: str, error: LessonError) -> LessonError:
     return LessonError(error.message, path=GRID_FILE, line=line, hint=error.hint)
 
 
-def _check_first_load(site: Site, root: Path, grid: Grid, addresses: page.Addresses) -> None:
-    """Raise LessonErrors where more must arrive before the bench answers than the budget allows."""
+def _first_load(site: Site, root: Path, grid: Grid, addresses: page.Addresses) -> list[LessonError]:
+    """An error where more must arrive before the bench answers than the budget allows."""
     names = ("index.html", addresses.css, addresses.early, addresses.js)
     first = {name: compressed_size(site.files[name]) for name in names}
     budget = grid.budget["before_the_bench_answers"]
     if sum(first.values()) <= budget:
-        return
+        return []
     largest = max(first, key=lambda name: first[name])
     message = (
         f"{sum(first.values()):,} bytes compressed must arrive before the bench answers, over "
@@ -258,4 +258,4 @@ def _check_first_load(site: Site, root: Path, grid: Grid, addresses: page.Addres
     )
     hint = f"make {largest} smaller, or raise the budget"
     error = LessonError(message, hint=hint)
-    raise LessonErrors([_at_budget(root, "before_the_bench_answers", error)])
+    return [_at_budget(root, "before_the_bench_answers", error)]

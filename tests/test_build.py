@@ -225,6 +225,22 @@ def test_shards_over_their_budget_are_told_once(checkout):
     assert error.message.startswith("shard h100-")
 
 
+def test_what_is_wrong_with_pages_and_budgets_comes_together(checkout):
+    """A dead link in the text, an element of a template that may not stand so, and both budgets, in one run."""
+    edit(checkout / "content" / "lesson.md", "More words.", "More [words](#nowhere).")
+    edit(checkout / "theme" / "templates" / "404.html", "</main>", "<p><div>x</div></p></main>")
+    edit(checkout / "content" / "grid.toml", "shard = 20480", "shard = 100")
+    edit(checkout / "content" / "grid.toml", "before_the_bench_answers = 110000", "before_the_bench_answers = 100")
+    with pytest.raises(LessonErrors) as problems:
+        build.assemble(checkout)
+    assert [error.path for error in problems.value.errors] == [
+        "content/grid.toml",
+        "content/grid.toml",
+        "content/lesson.md",
+        "theme/templates/404.html",
+    ]
+
+
 def test_a_colour_that_is_gone_is_told(checkout, monkeypatch):
     """A figure that misses a token names it, and the file where it should stand."""
     monkeypatch.setattr(build, "draw_roofline", DRAW)

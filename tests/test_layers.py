@@ -56,6 +56,7 @@ ORDER = [
     "numbers",
     "page",
     "site",
+    "markup",
     "links",
     "build",
     "check",

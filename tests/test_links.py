@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from builder.links import broken_links
+from builder.markup import pages
 from builder.site import Site
 
 
@@ -13,7 +14,8 @@ def told(tmp_path: Path, body: str, prose: str = "", **files: bytes) -> list[str
     (tmp_path / "content").mkdir(exist_ok=True)
     (tmp_path / "content" / "lesson.md").write_text(prose, encoding="utf-8")
     page = f'<h1 id="top">A</h1><h2 id="ridge">B</h2><h2 id="bench">C</h2>{body}'
-    return [str(error) for error in broken_links(tmp_path, Site({"index.html": page.encode(), **files}))]
+    site = Site({"index.html": page.encode(), **files})
+    return [str(error) for error in broken_links(tmp_path, site, pages(site))]
 
 
 @pytest.mark.parametrize(
@@ -42,13 +44,14 @@ def test_a_dead_anchor_is_told_at_its_place_in_the_prose(tmp_path):
 
 
 def test_all_that_is_dead_is_told(tmp_path):
-    """A missing file, an address from the server's root, an image without a text, a heading level that is skipped."""
-    body = '<a href="a.pdf">x</a><link href="/b.css"><img src="c.png"><h4>D</h4>'
-    found = "\n".join(told(tmp_path, body, **{"c.png": b""}))
-    assert "there is no file 'a.pdf' in the site" in found
-    assert "'/b.css' starts at the root of the server" in found
-    assert "index.html: 1 images have no alternative text" in found
-    assert "index.html: a heading of level 4 follows one of level 2" in found
+    """A missing file, an address from the server's root, a script and the data of a figure that aren't there."""
+    body = '<a href="a.pdf">x</a><link href="/b.css"><script src="c.js"></script><figure data-spec="d.js"></figure>'
+    assert [error.split("\n")[0] for error in told(tmp_path, body)] == [
+        "content/lesson.md: there is no file 'a.pdf' in the site",
+        "content/lesson.md: '/b.css' starts at the root of the server, where the lesson may not stand",
+        "content/lesson.md: there is no file 'c.js' in the site",
+        "content/lesson.md: there is no file 'd.js' in the site",
+    ]
 
 
 def test_an_address_that_markdown_escaped_or_that_is_none_is_told(tmp_path):
