@@ -45,6 +45,7 @@ from builder.facts import Facts
 from builder.markdown import Parsed, Span, parse, parse_inline, parser
 from builder.places import Inline, Source
 from builder.rendering import Renderer
+from builder.spelling import misspelt
 from builder.syntax import Setting, settings
 from builder.values import Place
 
@@ -262,6 +263,9 @@ class _Reader:
             for found in lint.unbound(inline.masked(), self.names):
                 hint = "write [text]{fact}, or [text]{exempt: why}"
                 self.errors.append(inline.wrong(f"'{found.text}' is bound to no fact", found.start, hint))
+            for slip in misspelt(inline, parsed.spans):
+                message = f"the lesson doesn't write '{' '.join(slip.text.split())}'"
+                self.errors.append(inline.wrong(message, slip.start, f"write {slip.right}"))
 
     def _formulas(self, parsed: Parsed) -> None:
         """Find the numbers and the \\bound macros of every formula; macros become spans."""

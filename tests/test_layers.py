@@ -48,6 +48,7 @@ ORDER = [
     "external",
     "markdown",
     "lint",
+    "spelling",
     "maths",
     "bindings",
     "blocks",
