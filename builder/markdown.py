@@ -351,12 +351,30 @@ def parser() -> MarkdownIt:
     return md
 
 
+class _References(dict[str, Any]):
+    """The addresses that are defined apart, `[name]: address`, and which of them a link has asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: set[str] = set()
+
+    def get(self, label: str, default: Any = None) -> Any:
+        """The definition that a link asks for."""
+        self.asked.add(label)
+        return super().get(label, default)
+
+
 def parse(md: MarkdownIt, source: Source, skip_lines: int = 0) -> Parsed:
     """The tokens of a source; its first lines (front matter) are left out, but counted."""
     parsed = Parsed(source)
     body = "\n".join(["" for _ in source.lines[:skip_lines]] + source.lines[skip_lines:])
-    env: dict[str, Any] = {"parsed": parsed}
+    references = _References()
+    env: dict[str, Any] = {"parsed": parsed, "references": references}
     parsed.tokens = md.parse(body, env)
+    for label in references.keys() - references.asked:
+        line = references[label]["map"][0]
+        offset = source.starts[line] + source.lines[line].find("[")
+        parsed.errors.append(source.wrong("nothing refers to this address", offset, "link to it, or take it out"))
     for label, number in env.get("footnotes", {}).get("refs", {}).items():
         if number < 0:
             where = source.text.find(f"[^{label[1:]}]:")

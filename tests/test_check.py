@@ -53,6 +53,22 @@ def test_a_source_without_an_address_is_told(checkout):
     assert [error.message for error in errors] == ["'paper.roofline' has no https address"]
 
 
+def test_a_model_without_a_source_is_told(checkout):
+    """Its file, and the table to add; where the sources can't be read that alone is told, once."""
+    sources = checkout / "content" / "sources.toml"
+    edit(sources, "[model.llama_3_1_8b]", "[model.llama_3_1_8]")
+    _, errors = check.check(checkout)
+    unsourced, unused = sorted(errors, key=lambda error: error.path or "")
+    assert str(unsourced) == (
+        "content/models/Llama-3.1-8B.json: the address of this config.json is not in content/sources.toml\n"
+        '  hint: add [model.llama_3_1_8b] with url = "https://…"'
+    )
+    assert unused.path == "content/sources.toml"
+    assert unused.line == sources.read_text(encoding="utf-8").split("\n").index("[model.llama_3_1_8]") + 1
+    sources.write_text("[", encoding="utf-8")
+    assert [error.path for error in check.check(checkout)[1]] == ["content/sources.toml"]
+
+
 def test_mistakes_of_every_kind_come_together(checkout, monkeypatch):
     """An unbound number in the prose, a number without a source, and what the build says."""
 

@@ -60,6 +60,7 @@ ORDER = [
     "markup",
     "links",
     "build",
+    "unused",
     "check",
     "new",
     "serve",

@@ -101,7 +101,9 @@ def main() -> None:
             for number in range(rounds):
                 times["prose"].append(reloads(page, prose, f"mark{'x' * number}y"))
                 page.wait_for_timeout(400)
-            style = edited(folder / "theme" / "css" / "tokens.css", ":root {", lambda mark: f":root {{ --trial: {mark};")
+            style = edited(
+                folder / "theme" / "css" / "tokens.css", ":root {", lambda mark: f":root {{ --trial: {mark};"
+            )
             for number in range(rounds):
                 begun = time.time() * 1000
                 style(f"{number}px")
