@@ -112,28 +112,49 @@ class _Steps:
             click.echo("\r\x1b[K", nl=False, err=True)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+EXIT_STATUS = "Exit status: 0 fine, 1 the content is wrong, 2 the command line is."
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_STATUS)
 @click.version_option(package_name="lesson")
 def main() -> None:
-    """Arithmetic intensity and the roofline: build the lesson, or ask its ledger."""
+    """Arithmetic intensity and the roofline: build the lesson, or ask its ledger.
+
+    Works in any folder of a checkout, on the nearest content/grid.toml from there up.
+
+    Example: lesson serve
+    """
 
 
 @main.command()
 @click.option("--phase", type=click.Choice(PHASES), help="Whether sequences each add one token, or one adds many.")
 @click.option("--tokens", type=_Position(), help="New tokens in the pass: decode's batch, or the prompt. 8k is 8,192.")
 @click.option("--context", type=_Position(), help="Cached tokens: each sequence's in decode, those before in prefill.")
-@click.option("--gpu", help="A GPU of content/gpus.")
+@click.option("--gpu", help="A GPU of content/gpus, by the name of its file.")
 @click.option("--weights", type=click.Choice(WEIGHT_DTYPES), help="Dtype of the weights; only w8a8 multiplies in FP8.")
 @click.option("--kv", type=click.Choice(KV_DTYPES), help="Dtype of the KV cache.")
 @click.option("--attention", type=click.Choice(ATTENTIONS), help="KV heads: as published, one a query head, or one.")
 @click.option("--model", "model_name", help="A model of content/models, or a published config.json.")
-@click.option("--assume", multiple=True, metavar="NAME=VALUE", help=f"Cost it otherwise. Names: {', '.join(NAMES)}.")
-@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+@click.option(
+    "--assume",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help=f"Cost it otherwise; may be given several times. Names: {', '.join(NAMES)}.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="A table to read, or data to compute with.",
+)
 def ledger(model_name: str | None, assume: tuple[str, ...], form: str, **choices: Any) -> None:
-    """Print what one forward pass costs, kernel by kernel, at any point.
+    """Print what one forward pass costs, kernel by kernel.
 
-    What is left out is as the page starts. JSON and CSV are in SI units and unrounded; the table rounds as the page
-    does.
+    At any point, also one that no slider reaches; what is left out is as the page starts. The table rounds as the page
+    does. JSON and CSV are unrounded and in SI units: bytes, FLOPs, seconds; shares are fractions; the bound is memory,
+    ridge, compute or null.
 
     Example: lesson ledger --tokens 64 --context 8k --gpu h200
     """
@@ -164,11 +185,18 @@ def ledger(model_name: str | None, assume: tuple[str, ...], form: str, **choices
 @click.option("--gpu", help="The GPU that an export of Nsight Compute comes from, one of content/gpus.")
 @click.option("--model", "model_name", help="The model that was measured: one of content/models, or a config.json.")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw it too, into this file.")
-@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="A table to read, or data to compute with.",
+)
 def compare(file: Path, gpu: str | None, model_name: str | None, svg: Path | None, form: str) -> None:
-    """Hold your own measurements beside the ledger: passes of a serving benchmark, or kernels of Nsight Compute.
+    """Hold your own measurements beside the ledger.
 
-    FILE is a CSV with the columns phase, tokens, context, gpu, weights, kv and either milliseconds or
+    Passes of a serving benchmark, or kernels of Nsight Compute. FILE is a CSV with the columns phase, tokens, context, gpu, weights, kv and either milliseconds or
     tokens_per_second; attention, model, name, dram_active and tensor_active may stand beside them. Or it is what
     `ncu --csv` exports, as --page raw or --page details.
 
@@ -221,14 +249,22 @@ def compare(file: Path, gpu: str | None, model_name: str | None, svg: Path | Non
 
 
 @main.command()
-@click.option("--out", type=click.Path(path_type=Path), help="The folder of the site.  [default: site in the checkout]")
-@click.option("--base-url", help="Where the site will be published; adds the canonical address.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    show_default="site in the checkout",
+    help="The folder of the site: empty, new, or of an earlier build.",
+)
+@click.option("--base-url", help="Where the site will be published: adds its address, its card and a site map.")
 @click.option("-v", "--verbose", is_flag=True, help="Say where the time goes.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but what is wrong.")
 def build(out: Path | None, base_url: str | None, verbose: bool, quiet: bool) -> None:
-    """Build the lesson into a folder that any static host, or a double click on index.html, can show.
+    """Build the lesson into a folder.
 
-    Nothing is written unless all of the content is right.
+    Any static host can show it, under any path, and so can a double click on its index.html. Nothing is written unless
+    all of the content is right.
+
+    Example: lesson build --out public --base-url https://example.org/roofline/
     """
     steps = _Steps(verbose, quiet)
     from builder.build import build as build_site  # Altair takes a while to load, and `ledger` needs none of it
@@ -245,11 +281,19 @@ def build(out: Path | None, base_url: str | None, verbose: bool, quiet: bool) ->
 @main.command()
 @click.option("--fix", is_flag=True, help="Rewrite stale numbers in place: digits change, and nothing else.")
 @click.option("--diff", "ref", metavar="REF", help="Tell what changed since a git revision instead.")
-@click.option("--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown", "json"]),
+    default="text",
+    show_default=True,
+    help="For a terminal, for a pull request, or to compute with.",
+)
 def numbers(fix: bool, ref: str | None, form: str) -> None:
-    """List the numbers of the text with what they are bound to; rewrite stale ones; compare with a revision.
+    """List the numbers of the text, rewrite or compare them.
 
-    A claim that became false is told and never rewritten. What stays wrong is an exit status of 1.
+    Each is listed with its place, the fact that it is bound to, and that fact's value. A claim that became false is
+    told and never rewritten. What stays wrong is an exit status of 1.
 
     Example: lesson numbers --fix && lesson numbers --diff HEAD
     """
@@ -282,9 +326,20 @@ def numbers(fix: bool, ref: str | None, form: str) -> None:
 
 
 @main.command()
-@click.option("--external", is_flag=True, help="Ask every address outside the site instead; always exits with 0.")
+@click.option(
+    "--external",
+    is_flag=True,
+    help="Ask every address outside the site instead, tell which are dead; always exits with 0.",
+)
 def check(external: bool) -> None:
-    """Check all of the content at once, and write nothing: data and sources, numbers and claims, links, budgets."""
+    """Check all of the content at once, and write nothing.
+
+    Numbers and claims, spelling, links and anchors, images, headings and markup, sources, what nothing uses, budgets:
+    each mistake with file, line, column and remedy. Addresses outside the site are asked apart, since whether another
+    server answers today says nothing about the content.
+
+    Example: lesson check && lesson check --external
+    """
     if external:
         from builder.external import report as ask_outside
 
@@ -303,12 +358,27 @@ def check(external: bool) -> None:
 
 
 @main.command()
-@click.option("--out", type=click.Path(path_type=Path), help="The folder of the site.  [default: site in the checkout]")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Taken: the next free one."
+    "--out",
+    type=click.Path(path_type=Path),
+    show_default="site in the checkout",
+    help="The folder of the site: empty, new, or of an earlier build.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="The next free one where it is taken; 0: any.",
 )
 def serve(out: Path | None, port: int) -> None:
-    """Build the lesson, show it on this machine alone, and rebuild when content, theme or builder change."""
+    """Build the lesson, show it here, and rebuild on every save.
+
+    On this machine alone, and open pages reload. What is wrong is shown over the page and on the terminal, and the site
+    stays as it was. Ctrl-C ends it.
+
+    Example: lesson serve --port 8080
+    """
     from builder.serve import serve as serve_site
 
     root = project_root()
@@ -318,7 +388,12 @@ def serve(out: Path | None, port: int) -> None:
 
 @main.group()
 def new() -> None:
-    """Add a model or a GPU: a valid file with its source, or an error and no file."""
+    """Add a model or a GPU: a valid file, or none.
+
+    Its source is added to content/sources.toml. What would be costed wrongly is refused, and nothing is written.
+
+    Example: lesson new gpu
+    """
 
 
 def _written(files: Mapping[str, str], then: str) -> None:
@@ -336,6 +411,8 @@ def _written(files: Mapping[str, str], then: str) -> None:
 def new_model(name: str, config: Path, url: str) -> None:
     """Take a published config.json into the lesson, untouched.
 
+    NAME is what the lesson will call the model, CONFIG the file as its publisher ships it.
+
     Example: lesson new model Qwen3-14B config.json --url https://…
     """
     from builder import new as made
@@ -346,16 +423,26 @@ def new_model(name: str, config: Path, url: str) -> None:
 
 
 @new.command("gpu")
-@click.option("--label", prompt="Short name, as on the bench", help="H100: also the name of the file.")
-@click.option("--name", prompt="Full name", help="H100 SXM.")
-@click.option("--year", type=int, prompt="Year", help="Of its release.")
-@click.option("--bf16", type=float, prompt="Dense BF16 TFLOP/s", help="Without sparsity.")
+@click.option(
+    "--label",
+    prompt="Short name, as on the bench",
+    help="Short name, and that of the file: H100.",
+)
+@click.option("--name", prompt="Full name", help="Full name: H100 SXM.")
+@click.option("--year", type=int, prompt="Year", help="Year of its release.")
+@click.option("--bf16", type=float, prompt="Dense BF16 TFLOP/s", help="Dense BF16 TFLOP/s: without sparsity.")
 @click.option("--fp8", type=float, help="Dense FP8 TFLOP/s; left out where the tensor cores have none.")
-@click.option("--bandwidth", type=float, prompt="Memory bandwidth, TB/s", help="10^12 bytes a second.")
-@click.option("--memory", type=int, prompt="Memory, MiB", help="The total that nvidia-smi reports.")
-@click.option("--url", prompt="Address of the data sheet", help="Where the numbers stand.")
+@click.option("--bandwidth", type=float, prompt="Memory bandwidth, TB/s", help="TB/s: 10^12 bytes a second.")
+@click.option("--memory", type=int, prompt="Memory, MiB", help="MiB: the total that nvidia-smi reports.")
+@click.option("--url", prompt="Address of the data sheet", help="Address of the data sheet.")
 def new_gpu(**answers: Any) -> None:
-    """Take a GPU's data sheet into the lesson: asks for what isn't given."""
+    """Take a GPU's data sheet into the lesson.
+
+    Asks for what isn't given. Data sheets like to print peaks with sparsity, which are twice the dense ones that count
+    here.
+
+    Example: lesson new gpu --label H100 --name "H100 SXM" --year 2022 --bf16 989 --fp8 1979
+    """
     from builder import new as made
 
     with _content_errors():
