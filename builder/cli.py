@@ -196,9 +196,9 @@ def ledger(model_name: str | None, assume: tuple[str, ...], form: str, **choices
 def compare(file: Path, gpu: str | None, model_name: str | None, svg: Path | None, form: str) -> None:
     """Hold your own measurements beside the ledger.
 
-    Passes of a serving benchmark, or kernels of Nsight Compute. FILE is a CSV with the columns phase, tokens, context, gpu, weights, kv and either milliseconds or
-    tokens_per_second; attention, model, name, dram_active and tensor_active may stand beside them. Or it is what
-    `ncu --csv` exports, as --page raw or --page details.
+    Passes of a serving benchmark, or kernels of Nsight Compute. FILE is a CSV with the columns phase, tokens, context,
+    gpu, weights, kv and either milliseconds or tokens_per_second; attention, model, name, dram_active and tensor_active
+    may stand beside them. Or it is what `ncu --csv` exports, as --page raw or --page details.
 
     Example: lesson compare content/samples/serving.csv --svg serving.svg
     """
