@@ -48,9 +48,16 @@ def test_a_number_without_a_known_source_is_told(checkout):
 
 def test_a_source_without_an_address_is_told(checkout):
     """A source is something that a reader can open."""
-    edit(checkout / "content" / "sources.toml", 'url = "https://doi.org', 'url = "doi.org')
-    _, errors = check.check(checkout)
-    assert [error.message for error in errors] == ["'paper.roofline' has no https address"]
+    sources = checkout / "content" / "sources.toml"
+    edit(sources, 'url = "https://arxiv.org/abs/2305.13245"', 'url = "arxiv.org/abs/2305.13245"')
+    edit(sources, '"https://github.com/NVIDIA', '"http://github.com/NVIDIA')  # the second of three
+    told = [error for error in check.check(checkout)[1] if "address" in error.message]
+    lines = sources.read_text(encoding="utf-8").split("\n")
+    assert [error.message for error in told] == [
+        "'paper.gqa' has no https address",
+        "'memory.totals' has no https address",
+    ]
+    assert [lines[(error.line or 0) - 1] for error in told] == ["[paper.gqa]", "[memory.totals]"]
 
 
 def test_a_model_without_a_source_is_told(checkout):
@@ -106,3 +113,10 @@ def test_without_a_grid_nothing_else_is_judged(checkout):
     prose, errors = check.check(checkout)
     assert prose is None
     assert {error.path for error in errors} == {"content/grid.toml"}
+
+
+def test_without_a_text_nothing_else_is_judged(checkout):
+    """A lesson.md that isn't there is an error like any other, and no traceback."""
+    (checkout / "content" / "lesson.md").unlink()
+    prose, errors = check.check(checkout)
+    assert (prose, [error.place for error in errors]) == (None, ["content/lesson.md"])

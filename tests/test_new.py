@@ -56,6 +56,27 @@ def test_a_published_config_is_taken_untouched_with_its_source(checkout, tmp_pat
     assert "lesson ledger --model Qwen3-Next" in result.stdout
 
 
+def test_a_source_that_is_there_stays_as_it_is(checkout):
+    """Its address was somebody's choice; and a file that ends without a line break gets one before the next table."""
+    config = checkout / "content" / "models" / "Qwen3-8B.json"
+    moved = config.rename(checkout / "config.json")
+    sources = checkout / "content" / "sources.toml"
+    before = sources.read_text(encoding="utf-8").rstrip()
+    sources.write_text(before, encoding="utf-8")
+    assert new("model", "Qwen3-8B", str(moved), "--url", "https://example.org/a").exit_code == 0
+    assert sources.read_text(encoding="utf-8") == before
+    assert new("model", "Another", str(moved), "--url", "https://example.org/b").exit_code == 0
+    assert sources.read_text(encoding="utf-8") == f'{before}\n[model.another]\nurl = "https://example.org/b"\n'
+
+
+def test_an_answer_is_taken_without_the_space_around_it(checkout):
+    """A label's letters name the file; what comes next names it too."""
+    result = new("gpu", *options(label=" X 900\t", name=" X 900 SXM "))
+    assert load_gpus(checkout)["x_900"].label == "X 900"
+    assert load_gpus(checkout)["x_900"].name == "X 900 SXM"
+    assert "lesson ledger --gpu x_900" in result.stdout
+
+
 def test_a_gpu_is_made_from_answers(checkout):
     """In SI, every number with its source; the catalogue and check take it."""
     result = new("gpu", *options())
