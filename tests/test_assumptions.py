@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from builder.assumptions import CHOICES, DEFAULT, NAMES, RANGES, Assumptions, assume, read
+from builder.assumptions import CHOICES, DEFAULT, NAMES, RANGES, Assumptions, assume, differences, read
 from builder.catalog import load_gpus, load_models
 from builder.errors import LessonError
 from builder.ledger import KERNELS, LAUNCHES, Point, forward_pass
@@ -173,10 +173,30 @@ def test_scalars_and_arrays_agree_under_every_assumption() -> None:
 
 
 def test_defaults_change_nothing() -> None:
-    """Without a word the pass is the one that the lesson's figures stand on."""
+    """Without a word the pass is the one that the lesson's figures stand on, each choice being the first of its own."""
     assert assume({}) == DEFAULT == Assumptions()
+    assert round(float(costs("D64").throughput), 3) == 1840.486
     assert set(NAMES) == set(CHOICES) | set(RANGES)
+    assert {name: getattr(DEFAULT, name) for name in CHOICES} == {name: known[0] for name, known in CHOICES.items()}
     assert [row.name for row in forward_pass(MODEL, POINTS["D1"])] == list(KERNELS)
+
+
+def test_only_what_differs_is_told() -> None:
+    """A default that is said aloud is no difference."""
+    assert differences(DEFAULT) == {}
+    assert differences(assume({"lm_head": "same", "launch_gap": "1e-6"})) == {"launch_gap": 1e-6}
+
+
+def test_every_sequence_of_a_batch_needs_its_head() -> None:
+    """head_rows is about a prompt: in decode each row is somebody's next token."""
+    assert costs("D64", head_rows="last").total_time == costs("D64").total_time
+    assert costs("P", head_rows="last").total_time < costs("P").total_time
+
+
+def test_perfect_overlap_hides_no_launch() -> None:
+    """Arithmetic and traffic run side by side; the gaps between kernels remain, 13 a layer."""
+    gap = costs("D1", overlap="perfect", launch_gap=1).total_time - costs("D1", overlap="perfect").total_time
+    assert gap == pytest.approx(13 * MODEL.layers)
 
 
 @pytest.mark.parametrize(
@@ -185,6 +205,7 @@ def test_defaults_change_nothing() -> None:
         ("lm_haed", "bf16", "there is no assumption 'lm_haed'\n  hint: did you mean 'lm_head'?"),
         ("lm_head", "bf61", "lm_head is same or bf16, not 'bf61'\n  hint: did you mean 'bf16'?"),
         ("launch_gap", "5us", "launch_gap is a number from 0 to 1 seconds, not '5us'"),
+        ("launch_gap", "2", "launch_gap is a number from 0 to 1 seconds, not '2'"),
         ("peak_scale", "0", "peak_scale is a number from 1e-06 to 1e+06, not '0'"),
         ("peak_scale", "nan", "peak_scale is a number from 1e-06 to 1e+06, not 'nan'"),
         ("bandwidth_scale", "inf", "bandwidth_scale is a number from 1e-06 to 1e+06, not 'inf'"),

@@ -71,9 +71,10 @@ def test_a_source_that_is_there_stays_as_it_is(checkout):
 
 def test_an_answer_is_taken_without_the_space_around_it(checkout):
     """A label's letters name the file; what comes next names it too."""
-    result = new("gpu", *options(label=" X 900\t", name=" X 900 SXM "))
+    result = new("gpu", *options(label=" X 900\t", name=" X 900 SXM ", fp8=None))
     assert load_gpus(checkout)["x_900"].label == "X 900"
     assert load_gpus(checkout)["x_900"].name == "X 900 SXM"
+    assert load_gpus(checkout)["x_900"].no_fp8 == "the tensor cores of the X 900 have no FP8"
     assert "lesson ledger --gpu x_900" in result.stdout
 
 
