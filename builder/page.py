@@ -30,6 +30,10 @@ from builder.shards import look_up, script_json, shard_id, value
 from builder.sizes import cases, heading
 from builder.units import DTYPE_LABELS, short_position, whole
 
+# templates that are rendered by name: the pages, and the tables that stand in them
+PAGES = ("index.html", "404.html")
+TABLES = {"assumptions": "assumptions.html", "provenance": "provenance.html"}
+
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:"
 
 # which slider positions are named; the others have a tick
@@ -234,7 +238,7 @@ def render(
     try:
         tables = _tables(root, env, grid, prose)
         names["parts"] = parts(prose, figures, addresses, tables)
-        return {name: env.get_template(name).render(names) for name in ("index.html", "404.html")}
+        return {name: env.get_template(name).render(names) for name in PAGES}
     except jinja2.TemplateError as error:
         raise LessonErrors([_template_error(error)]) from None
 
@@ -249,7 +253,7 @@ def _tables(root: Path, env: jinja2.Environment, grid: Grid, prose: Prose) -> di
         tables["assumptions"] = _assumptions(env, grid, prose)
     if PROVENANCE_SLOT in text:
         groups, known = provenance(root, grid)
-        tables["provenance"] = env.get_template("provenance.html").render(groups=groups, sources=known)
+        tables["provenance"] = env.get_template(TABLES["provenance"]).render(groups=groups, sources=known)
     return tables
 
 
@@ -269,7 +273,7 @@ def _assumptions(env: jinja2.Environment, grid: Grid, prose: Prose) -> str:
         # one without a reason has been told
         "assumptions": [(name, reasons[name], cases(grid, name)) for name in NAMES if name in reasons],
     }
-    return env.get_template("assumptions.html").render(names)
+    return env.get_template(TABLES["assumptions"]).render(names)
 
 
 def _template_error(error: jinja2.TemplateError) -> LessonError:

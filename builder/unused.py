@@ -13,6 +13,7 @@ from builder.catalog import read_toml
 from builder.errors import LessonError, did_you_mean
 from builder.figures import TOKENS
 from builder.measured import HISTORY_FILE, MEASURED_FILE
+from builder.page import PAGES, TABLES
 from builder.prose import Prose
 from builder.provenance import CONSTANTS_FILE, SOURCES_FILE, Source, model_source
 
@@ -29,8 +30,7 @@ READ = (
     "theme/css/*.css",
     "theme/js/*.js",
     "theme/icon.svg",
-    "theme/templates/index.html",
-    "theme/templates/404.html",
+    *(f"theme/templates/{name}" for name in (*PAGES, *TABLES.values())),
 )
 # Data of one figure alone.
 FIGURE_DATA = {HISTORY_FILE: "ridges-by-year", MEASURED_FILE: "model-vs-measured"}
@@ -66,7 +66,7 @@ def _files(root: Path, prose: Prose) -> Iterator[LessonError]:
 
 def _included(folder: Path) -> set[str]:
     """The templates that the pages are put together from, one by way of another."""
-    found, left = set[str](), ["index.html", "404.html"]
+    found, left = set[str](), [*PAGES, *TABLES.values()]
     while left:
         name = left.pop()
         if name not in found and (folder / name).is_file():

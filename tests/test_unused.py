@@ -9,8 +9,8 @@ import pytest
 
 from builder import unused as module
 from builder.prose import Figure, Prose
-from builder.provenance import read_sources
-from builder.unused import source_of_model, unused
+from builder.provenance import model_source, read_sources
+from builder.unused import unused
 from tests.conftest import ROOT
 
 FIGURES = tuple(Figure(name, "alt", "content/lesson.md", 1) for name in ("ridges-by-year", "model-vs-measured"))
@@ -108,7 +108,7 @@ def test_a_source_is_cited_by_a_number_and_by_a_model(checkout: Path) -> None:
     text = lesson.read_text(encoding="utf-8").replace("https://www.nvidia.com/en-us/data-center/v100/", "https://x.org")
     lesson.write_text(text, encoding="utf-8")
     assert [text.rpartition(" ")[2] for text in told(checkout)] == ["'sheet.v100'", "'model.qwen3_0_6b'"]
-    assert source_of_model(Path("Qwen3-0.6B.json")) == "model.qwen3_0_6b"
+    assert model_source("Qwen3-0.6B") == "model.qwen3_0_6b"
 
 
 def test_a_token_that_nothing_takes_is_told_once(checkout: Path) -> None:
