@@ -120,7 +120,8 @@ def roofline(
         config=alt.Config(aria=False, font=FONT, view=alt.ViewConfig(stroke=None)),
         description="Roofline: attainable TFLOP/s against arithmetic intensity, one dot for each kernel of a pass.",
     ).add_params(*_parameters(colours, gpus, gpu, arithmetic, size))
-    return Picture("roofline", chart, _expected_marks(gpus, kernels, trails, size), FRAMES)
+    marks = _expected_marks(gpus, kernels, trails, size)
+    return Picture("roofline", chart, marks, FRAMES, hidden={"strip": ("names", "labels")})
 
 
 def _expected_marks(

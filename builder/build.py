@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from builder.grid import GRID_FILE, Grid, load_grid
 from builder.links import broken_links
 from builder.markup import malformed, pages
 from builder.prose import Prose, load_prose
+from builder.series import SERIES
 from builder.shards import check_shard_size, look_up, roofline_rows, script_json, shard, shard_id
 from builder.site import (
     Site,
@@ -38,7 +39,7 @@ from builder.site import (
 
 APART = ("early.js", "reload.js")  # scripts that don't belong to the page's one: before it, and of serve alone
 LEDGER_FILES = ("content/grid.toml", "content/models/*.json", "content/gpus/*.toml")
-FIGURE_FILES = ("content/measured.toml", "content/history.toml", TOKENS)
+FIGURE_FILES = ("content/measured.toml", "content/history.toml")
 ROOFLINE_SIZES: tuple[Size, ...] = ("wide", "short", "phone", "strip")
 
 
@@ -112,14 +113,14 @@ def _facts(root: Path, grid: Grid) -> Facts:
 
 def _drawn(root: Path, grid: Grid, prose: Prose, default: Mapping[str, Any]) -> dict[str, Figure]:
     """The roofline and the figures that the text asks for, by name; drawn anew only where something has changed."""
-    asked = [figure.name for figure in prose.figures if figure.name in FIGURES]
-    key = contents_key(root, (*LEDGER_FILES, *FIGURE_FILES), _program(), *asked)
-    text = cached(root, f"figures-{key}.json", lambda: _figures_text(draw(root, grid, asked, default)))
+    asked, colours = [figure.name for figure in prose.figures if figure.name in FIGURES], light_colours(root)
+    key = contents_key(root, (*LEDGER_FILES, *FIGURE_FILES), _program(), _text(colours), *asked)
+    text = cached(root, f"figures-{key}.json", lambda: _text(draw(root, grid, asked, default, colours)))
     return {name: Figure(**parts) for name, parts in json.loads(text).items()}
 
 
-def _figures_text(drawn: Mapping[str, Figure]) -> str:
-    return json.dumps({name: asdict(figure) for name, figure in drawn.items()}, ensure_ascii=False)
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def light_colours(root: Path) -> Colours:
@@ -130,22 +131,37 @@ def light_colours(root: Path) -> Colours:
         raise LessonErrors([LessonError(str(error), path=TOKENS)]) from None
 
 
-def draw(root: Path, grid: Grid, asked: Sequence[str], default: Mapping[str, Any]) -> dict[str, Figure]:
-    """The roofline, and the figures that are asked for, by name. Raises LessonErrors where one can't be drawn."""
-    colours = light_colours(root)
+def draw(
+    root: Path, grid: Grid, asked: Sequence[str], default: Mapping[str, Any], colours: Colours
+) -> dict[str, dict[str, Any]]:
+    """The parts of the roofline and of the figures that are asked for, by name; each drawn anew where its rows changed.
+
+    Raises LessonErrors where one can't be drawn.
+    """
+
+    def drawn(name: str, rows: object, make: Callable[[], Figure]) -> dict[str, Any]:
+        key = contents_key(root, (), _program(), _text(colours), _text(rows))
+        parts: dict[str, Any] = json.loads(
+            cached(root, f"figure_{name.replace('-', '_')}-{key}.json", lambda: _text(asdict(make())))
+        )
+        return parts
+
     try:
-        return {
-            "roofline": draw_roofline(grid, default, colours),
-            **figures.lesson_figures(root, grid, colours, asked),
+        found = {
+            "roofline": drawn("roofline", roofline_data(grid, default), lambda: draw_roofline(grid, default, colours))
         }
+        for name in asked:
+            series = SERIES[name](root, grid)
+            found[name] = drawn(name, asdict(series), partial(figures.lesson_figure, name, series, colours))
+        return found
     except LessonError as error:
         raise LessonErrors([error]) from None
     except ValueError as error:
         raise LessonErrors([LessonError(f"a figure can't be drawn: {error}")]) from None
 
 
-def draw_roofline(grid: Grid, default: Mapping[str, Any], colours: Mapping[str, str]) -> Figure:
-    """The roofline at the default point, in every size that the page shows."""
+def roofline_data(grid: Grid, default: Mapping[str, Any]) -> dict[str, Any]:
+    """What the roofline shows at the default point: arguments of bench_chart.roofline, and the verdict."""
     kernels, trails = roofline_rows(default, grid, grid.defaults)
     gpus = [
         {
@@ -157,18 +173,23 @@ def draw_roofline(grid: Grid, default: Mapping[str, Any], colours: Mapping[str, 
         }
         for gpu in grid.gpus.values()
     ]
-    arithmetic: Any = look_up(default, grid, grid.defaults, "gpu.arithmetic")
+    return {
+        "gpus": gpus,
+        "kernels": kernels,
+        "trails": trails,
+        "gpu": grid.defaults.gpu,
+        "arithmetic": look_up(default, grid, grid.defaults, "gpu.arithmetic"),
+        "verdict": look_up(default, grid, grid.defaults, "verdict"),
+    }
+
+
+def draw_roofline(grid: Grid, default: Mapping[str, Any], colours: Mapping[str, str]) -> Figure:
+    """The roofline at the default point, in every size that the page shows."""
+    data = roofline_data(grid, default)
+    verdict = data.pop("verdict")
     return figures.figure(
-        lambda size: roofline(
-            colours,
-            gpus,  # type: ignore[arg-type]
-            kernels,
-            trails,
-            grid.defaults.gpu,
-            arithmetic=arithmetic,
-            size=size,
-        ),
-        label=f"Roofline of one pass. {look_up(default, grid, grid.defaults, 'verdict')}",
+        roofline(colours, **data),
+        label=f"Roofline of one pass. {verdict}",
         sizes=ROOFLINE_SIZES,
         replaced=("kernels", "trails"),
     )
@@ -213,29 +234,35 @@ def _add_shards(site: Site, root: Path, grid: Grid) -> tuple[dict[str, Any], dic
     A page from a file can't fetch, but it can load a classic script. Returns the default shard, the scripts'
     addresses by id, and whether the shards break their budget.
     """
-    key = contents_key(root, LEDGER_FILES, _program())
-    made = _parsed(cached(root, f"shards-{key}.json", lambda: _shards_text(grid)))
     scripts: dict[str, str] = {}
-    for name, text in made["texts"].items():
-        site.add(f"data/{name}.json", text + "\n")
-        scripts[name] = site.add_hashed(f"data/{name}.js", f"lesson.shard({text});\n")
+    largest, size, default = "", 0, ""
+    for gpu in dict.fromkeys(choice.gpu for choice in grid.shard_points()):
+        files = (GRID_FILE, f"content/models/{grid.model.name}.json", f"content/gpus/{gpu}.toml")
+        name = f"shards_{gpu}-{contents_key(root, files, _program())}.json"
+        made = _parsed(cached(root, name, partial(_shards_text, grid, gpu)))
+        for name, text in made["texts"].items():
+            site.add(f"data/{name}.json", text + "\n")
+            scripts[name] = site.add_hashed(f"data/{name}.js", f"lesson.shard({text});\n")
+        default = made["texts"].get(shard_id(grid.defaults), default)
+        if made["size"] > size:
+            largest, size = made["texts"][made["largest"]], made["size"]
     # all of them grow with the axes: the largest says it for all
-    errors = check_shard_size(grid, json.loads(made["texts"][made["largest"]]), made["size"])
-    placed = [_at_budget(root, "shard", error) for error in errors]
-    return json.loads(made["texts"][shard_id(grid.defaults)]), scripts, placed
+    errors = check_shard_size(grid, json.loads(largest), size)
+    return json.loads(default), scripts, [_at_budget(root, "shard", error) for error in errors]
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=16)
 def _parsed(text: str) -> Any:
     return json.loads(text)
 
 
-def _shards_text(grid: Grid) -> str:
-    """All shards' texts by id, and which is the largest when compressed."""
-    texts = {shard_id(choice): script_json(shard(grid, choice)) for choice in grid.shard_points()}
+def _shards_text(grid: Grid, gpu: str) -> str:
+    """The texts of a GPU's shards by id, and which is the largest when compressed."""
+    choices = [choice for choice in grid.shard_points() if choice.gpu == gpu]
+    texts = {shard_id(choice): script_json(shard(grid, choice)) for choice in choices}
     sizes = {name: compressed_size(text.encode()) for name, text in texts.items()}
     largest = max(sizes, key=lambda name: sizes[name])
-    return json.dumps({"texts": texts, "largest": largest, "size": sizes[largest]}, ensure_ascii=False)
+    return _text({"texts": texts, "largest": largest, "size": sizes[largest]})
 
 
 def _at_budget(root: Path, key: str, error: LessonError) -> LessonError:

@@ -1,7 +1,7 @@
 """What every chart shares: sizes, fonts, the kernels' colours, axes, words, and the ring on the bench's point."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import altair as alt
@@ -31,8 +31,8 @@ Frames = Mapping[Size, Frame]
 class Picture:
     """A chart of one spec, and its frame at each size.
 
-    `marks`: how many marks its named layers show at least, for a wrong field draws a valid, empty chart. `replaced`:
-    the datasets for which a client brings its own rows.
+    `marks`: how many marks its named layers show at least, for a wrong field draws a valid, empty chart; `hidden`: the
+    layers that a size leaves out. `replaced`: the datasets for which a client brings its own rows.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Picture:
     marks: Mapping[str, int]
     frames: Frames
     replaced: tuple[str, ...] = ()
+    hidden: Mapping[Size, Sequence[str]] = field(default_factory=dict)
 
 
 FONT = "Liberation Sans, Arial, sans-serif"

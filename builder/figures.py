@@ -7,10 +7,9 @@ bundled from the modules that vl-convert embeds. Same chart, same bytes, whateve
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -20,8 +19,7 @@ import vl_convert
 from builder.charts import FIGURES
 from builder.drawing import FILLS, FONT, Frame, Frames, Picture, Size
 from builder.errors import LessonError, LessonErrors, did_you_mean
-from builder.grid import Grid
-from builder.series import SERIES, Series
+from builder.series import Series
 
 VEGA_LITE = "6.4"
 TOKENS = "theme/css/tokens.css"
@@ -242,7 +240,7 @@ class Figure:
 
 
 def figure(
-    picture_at: Callable[[Size], Picture],
+    picture: Picture,
     *,
     label: str,
     sizes: Sequence[Size],
@@ -250,39 +248,32 @@ def figure(
     sees: str = "",
     here: Mapping[str, Any] | None = None,
 ) -> Figure:
-    """Draw a chart at the given sizes, the first of which is published; `picture_at` is the chart at a size.
+    """Draw a chart at the given sizes.
 
     `label` says in words what the drawing shows, `sees` what to see in it, `here` how the bench's point is found in it,
     `replaced` for which datasets the client brings its own rows: without any, and none named by the picture, it needs
     no script. Raises ValueError as draw().
     """
-    pictures = {size: picture_at(size) for size in sizes}
-    first = pictures[sizes[0]]
-    spec = specification(first)
+    spec = specification(picture)
     vega = compiled(spec)
-    svgs = {
-        size: draw(resized(vega, size, picture.frames), name=first.name, variant=size, label=label, marks=picture.marks)
-        for size, picture in pictures.items()
-    }
-    brought = {*replaced, *first.replaced}
-    script = client_script(first.name, vega, brought, first.frames) if brought else ""
-    return Figure(first.name, spec, script, svgs, label, sees, here or {})
+    svgs = {}
+    for size in sizes:
+        marks = {layer: least for layer, least in picture.marks.items() if layer not in picture.hidden.get(size, ())}
+        sized = resized(vega, size, picture.frames)
+        svgs[size] = draw(sized, name=picture.name, variant=size, label=label, marks=marks)
+    brought = {*replaced, *picture.replaced}
+    script = client_script(picture.name, vega, brought, picture.frames) if brought else ""
+    return Figure(picture.name, spec, script, svgs, label, sees, here or {})
 
 
-def lesson_figures(
-    root: Path, grid: Grid, colours: Mapping[str, str], names: Iterable[str] = tuple(FIGURES)
-) -> dict[str, Figure]:
-    """The figures in the text, by name, each wide and for a phone; `names` are those that the text asks for.
+def lesson_figure(name: str, series: Series, colours: Mapping[str, str]) -> Figure:
+    """A figure of the text, wide and for a phone, drawn from its rows.
 
-    Raises LessonErrors where a data file of a figure is wrong, KeyError for a name that is none of charts.FIGURES.
+    Raises KeyError for a name that is none of charts.FIGURES, LessonErrors where the theme lacks a colour.
     """
-    return {name: _lesson_figure(name, SERIES[name](root, grid), colours) for name in names}
-
-
-def _lesson_figure(name: str, series: Series, colours: Mapping[str, str]) -> Figure:
     picture = FIGURES[name](colours, series.data)
     here = asdict(series.here) if series.here else None
-    return figure(lambda size: picture, label=series.alt, sees=series.sees, sizes=TEXT_SIZES, here=here)
+    return figure(picture, label=series.alt, sees=series.sees, sizes=TEXT_SIZES, here=here)
 
 
 def vega_runtime() -> str:

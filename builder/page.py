@@ -324,10 +324,16 @@ def parts(
             "id": section.id,
             "number": section.number,
             "title": Markup(section.title_html),
+            "name": Markup(_unlinked(section.title_html)),
             "html": Markup(fill(_with_scripts(section.html, addresses), slots)),
         }
         for section in prose.sections
     ]
+
+
+def _unlinked(title: str) -> str:
+    """A title to stand in a link: its own links and what is known by an id are left out, its words stay."""
+    return re.sub(r"<(\w+)\s[^>]*>", r"<\1>", re.sub(r"</?(?:a|span)\b[^>]*>", "", title))
 
 
 def _with_scripts(html: str, addresses: Addresses) -> str:

@@ -13,7 +13,7 @@ import re
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from builder import build, check, figures
-from builder.drawing import Size
+from builder.drawing import Picture, Size
 from builder.errors import LessonError, LessonErrors
 from builder.figures import Figure
 from builder.grid import Grid
@@ -156,10 +156,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for folder in ("content", "theme"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
 
-    def unpainted(
-        make: Callable[[Size], object], label: str, sizes: tuple[Size, ...] = ("wide",), **_: object
-    ) -> Figure:
-        make(sizes[0])
+    def unpainted(picture: Picture, label: str, sizes: tuple[Size, ...] = ("wide",), **_: object) -> Figure:
         MADE.append(label)
         name = "roofline" if sizes == build.ROOFLINE_SIZES else f"figure-{len(MADE)}"
         return Figure(name, {}, "//", dict.fromkeys(build.ROOFLINE_SIZES, "<svg></svg>"), label)

@@ -326,6 +326,20 @@ def test_prose_is_html_and_its_title_is_text():
     assert "<p><em>yes</em></p>" in html
 
 
+def test_a_title_with_a_number_in_it_is_said_without_its_link_where_it_is_one():
+    """In the contents, and before and after a part; the heading itself keeps it."""
+    title = (
+        'At <a class="bound" href="#tokens=64"><em class="x">64</em> users</a><sup id="note"><a href="#n">1</a></sup>'
+    )
+    given = prose()
+    given = replace(given, sections=(replace(given.sections[0], title_html=title), given.sections[1]))
+    html = rendered(words=given)["index.html"]
+    said = "At <em>64</em> users<sup>1</sup>"
+    assert html.count(f'<span class="part-title">{said}</span></a>') == 1
+    assert html.count(f'rel="prev">← 1 {said}</a>') == 1
+    assert html.count(title) == 1
+
+
 def test_a_figure_of_the_text_says_where_its_script_is():
     """One that has none says nothing; neither does a figure's name in other words of the text."""
     figure = '<figure id="figure-{0}" data-figure="{0}">\n<!--slot:figure {0}--></figure>'
