@@ -200,7 +200,7 @@ def _add_assets(site: Site, root: Path, drawn: Mapping[str, Figure], scripts: Ma
     theme = root / "theme"
     tokens, colours = theme_text(root / TOKENS), light_colours(root)
     parts = [tokens, concatenated(theme / "css", ".css", ["tokens.css"])]
-    css = "\n".join([*parts, figures.scheme_css(colours), figures.pairing_css(colours)])
+    css = "\n".join([*parts, figures.kernel_css(), figures.scheme_css(colours), figures.pairing_css(colours)])
     return page.Addresses(
         css=site.add_hashed("assets/lesson.css", css),
         early=site.add_hashed("assets/early.js", theme_text(theme / "js" / "early.js")),

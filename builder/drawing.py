@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import altair as alt
 
+from builder.ledger import KERNELS
+
 Size = Literal["wide", "short", "phone", "strip"]
 
 
@@ -47,16 +49,7 @@ FONT = "Liberation Sans, Arial, sans-serif"
 
 
 # Which colour of the theme a kernel, the trail of its family and its label take.
-FILLS = {
-    "qkv_proj": "qkv-proj",
-    "attention": "attention",
-    "out_proj": "out-proj",
-    "gate_proj": "gate-proj",
-    "up_proj": "up-proj",
-    "down_proj": "down-proj",
-    "elementwise": "elementwise",
-    "lm_head": "lm-head",
-}
+FILLS = {kernel: kernel.replace("_", "-") for kernel in KERNELS}
 TINTS = {"matmuls": "matmuls-trail", "attention": "attention-trail", "lm_head": "lm-head-trail", "elementwise": "rule"}
 INKS = {"matmuls": "matmuls-text", "attention": "attention-text", "lm_head": "lm-head", "elementwise": "ink2"}
 

@@ -86,6 +86,11 @@ def scheme_css(colours: Mapping[str, str]) -> str:
     )
 
 
+def kernel_css() -> str:
+    """Rules that give the ledger's swatches and bars the colours of the dots: a class for each kernel."""
+    return "".join(f".k-{token}{{fill:var(--{token});stroke:var(--{token})}}\n" for token in FILLS.values())
+
+
 def pairing_css(colours: Mapping[str, str]) -> str:
     """Rules that pair the ledger with the roofline: pointing at a row dims the other dots, at a dot the other rows.
 

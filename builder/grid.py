@@ -5,30 +5,26 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from builder.catalog import Gpu, Model, load_gpus, load_models, read_toml
 from builder.errors import LessonError, LessonErrors, did_you_mean
-from builder.ledger import ATTENTIONS, MOST_TOKENS, PHASES, Point, storage
-from builder.units import KV_DTYPES, WEIGHT_DTYPES
+from builder.ledger import ATTENTIONS, CHOICES, MOST_TOKENS, Point, storage
+from builder.units import DTYPE_LABELS, WEIGHT_DTYPES
 
 GRID_FILE = "content/grid.toml"
-AXES = ("phase", "tokens", "context", "gpu", "weights", "kv", "attention")
-SHARD_AXES = ("gpu", "weights", "kv", "attention")  # one file for each combination
-POSITION_AXES = ("phase", "context", "tokens")  # the axes of the arrays in it, in this order
+AXES = tuple(axis.name for axis in fields(Point))
+POSITION_AXES = ("phase", "context", "tokens")  # the axes of the arrays in a shard, in this order
+SHARD_AXES = tuple(axis for axis in AXES if axis not in POSITION_AXES)  # one file for each combination
+# how a value is shown where that isn't its name, and what follows it in words
+TEXTS = {**DTYPE_LABELS, **{name: name.upper() for name in ATTENTIONS}}
+NOUNS = {"weights": "weights", "kv": "KV cache"}
 BUDGETS = ("shard", "before_the_bench_answers")
-_EXAMPLES = {
-    "phase": '"decode"',
-    "tokens": "64",
-    "context": "8192",
-    "gpu": '"h100"',
-    "weights": '"bf16"',
-    "kv": '"bf16"',
-    "attention": '"gqa"',
-}
+_EXAMPLES = {"tokens": "64", "context": "8192", "gpu": '"h100"'}
+_EXAMPLES |= {axis: f'"{values[0]}"' for axis, values in CHOICES.items()}
 
 
 @dataclass(frozen=True)
@@ -95,6 +91,12 @@ class Grid:
         phases, contexts, tokens = self.shape
         each = (phases * contexts - empty) * tokens
         return each * sum(1 for _ in self.shard_points())
+
+
+def in_words(point: Point) -> list[str]:
+    """What is chosen beside the GPU, as people read it: 'BF16 weights', 'BF16 KV cache', 'GQA'."""
+    chosen = {axis: getattr(point, axis) for axis in SHARD_AXES if axis != "gpu"}
+    return [f"{TEXTS.get(value, value)} {NOUNS.get(axis, '')}".rstrip() for axis, value in chosen.items()]
 
 
 def _computes(gpu: Gpu, weights: str) -> bool:
@@ -166,13 +168,7 @@ def load_grid(root: Path) -> Grid:
     axes, defaults, budget = (dict(data[key]) if isinstance(data.get(key), dict) else {} for key in tables)
     for table, keys in (("axes", AXES), ("defaults", AXES), ("budget", BUDGETS)):
         _check_keys(file, table, keys)
-    known: dict[str, Sequence[str]] = {
-        "phase": PHASES,
-        "gpu": _stems(root, "gpus/*.toml"),
-        "weights": WEIGHT_DTYPES,
-        "kv": KV_DTYPES,
-        "attention": ATTENTIONS,
-    }
+    known: dict[str, Sequence[str]] = {**CHOICES, "gpu": _stems(root, "gpus/*.toml")}
     for axis in AXES:
         _check_axis(file, axis, axes.get(axis), defaults.get(axis), known.get(axis, ()))
     for key in BUDGETS:
@@ -263,7 +259,7 @@ def _check_passes(file: Any, defaults: Mapping[str, Any]) -> None:
             if axis not in POSITION_AXES:
                 hint = did_you_mean(axis, POSITION_AXES) or f"a pass has {', '.join(POSITION_AXES)}"
                 file.wrong(f"unknown key 'passes.{name}.{axis}'", "passes", name, axis, hint=hint)
-            elif problem := _axis_problem(axis, value, PHASES):
+            elif problem := _axis_problem(axis, value, CHOICES.get(axis, ())):
                 message = f"'passes.{name}.{axis}' {problem}"
                 file.wrong(message, "passes", name, axis, hint=f"such as {_EXAMPLES[axis]}")
         phase, context = ({**defaults, **moved}.get(axis) for axis in ("phase", "context"))

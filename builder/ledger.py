@@ -21,14 +21,16 @@ Count = Any
 
 PHASES = ("decode", "prefill")
 ATTENTIONS = ("gqa", "mha", "mqa")
+# the axes that have names for positions; the GPUs are the content's
+CHOICES: dict[str, tuple[str, ...]] = {
+    "phase": PHASES,
+    "weights": WEIGHT_DTYPES,
+    "kv": KV_DTYPES,
+    "attention": ATTENTIONS,
+}
 MOST_TOKENS = 2**24  # of tokens or context: far beyond any model
 
-# the order of the rows, as the pass runs them
-KERNELS = ("qkv_proj", "attention", "out_proj", "gate_proj", "up_proj", "down_proj", "elementwise", "lm_head")
-
-# names for sums of rows; `matmuls` leaves the LM head out, which runs once and not in every layer
-GROUPS: dict[str, tuple[str, ...]] = {"matmuls": ("qkv_proj", "out_proj", "gate_proj", "up_proj", "down_proj")}
-
+# the rows, in the order in which the pass runs them
 KERNEL_LABELS = {
     "qkv_proj": "QKV projection",
     "attention": "Attention",
@@ -39,11 +41,15 @@ KERNEL_LABELS = {
     "elementwise": "Elementwise",
     "lm_head": "LM head",
 }
+KERNELS = tuple(KERNEL_LABELS)
+
+# names for sums of rows; `matmuls` leaves the LM head out, which runs once and not in every layer
+GROUPS: dict[str, tuple[str, ...]] = {"matmuls": ("qkv_proj", "out_proj", "gate_proj", "up_proj", "down_proj")}
 
 
 @dataclass(frozen=True)
 class Point:
-    """One position of the bench.
+    """One position of the bench; its fields are the axes, in the order of the controls.
 
     decode: `tokens` sequences each add one token and read `context` cache entries, their own included.
     prefill: one sequence adds `tokens` tokens behind `context` cached ones.
@@ -59,12 +65,8 @@ class Point:
 
     def check(self) -> None:
         """Raise LessonError where a coordinate of one (scalar) point is none."""
-        for axis, value, known in (
-            ("phase", self.phase, PHASES),
-            ("weights", self.weights, WEIGHT_DTYPES),
-            ("kv", self.kv, KV_DTYPES),
-            ("attention", self.attention, ATTENTIONS),
-        ):
+        for axis, known in CHOICES.items():
+            value = getattr(self, axis)
             if value not in known:
                 raise LessonError(f"{axis} is none of its values: '{value}'", hint=did_you_mean(value, known))
         for axis, count, least in (("tokens", self.tokens, 1), ("context", self.context, 0)):

@@ -20,15 +20,16 @@ from builder import display
 from builder.assumptions import NAMES
 from builder.bindings import fragment
 from builder.display import article
+from builder.drawing import FILLS
 from builder.errors import LessonError, LessonErrors, did_you_mean
 from builder.figures import Figure
-from builder.grid import AXES, GRID_FILE, Grid
+from builder.grid import AXES, GRID_FILE, NOUNS, SHARD_AXES, TEXTS, Grid
 from builder.ledger import KERNEL_LABELS, KERNELS
 from builder.prose import ASSUMPTIONS_SLOT, BENCH_SLOT, PROVENANCE_SLOT, Prose, fill
 from builder.provenance import provenance
 from builder.shards import look_up, script_json, shard_id, value
 from builder.sizes import cases, heading
-from builder.units import DTYPE_LABELS, short_position, whole
+from builder.units import short_position, whole
 
 # templates that are rendered by name: the pages, and the tables that stand in them
 PAGES = ("index.html", "404.html")
@@ -85,9 +86,7 @@ def _many(count: int, noun: str) -> str:
 
 def axis_texts(grid: Grid) -> dict[str, dict[str, Any]]:
     """Axis → its values, how a control shows each, and (for sliders, by phase) how a screen reader says it."""
-    labels = {"gpu": {gpu.id: gpu.label for gpu in grid.gpus.values()}}
-    labels |= dict.fromkeys(("weights", "kv"), DTYPE_LABELS)
-    labels |= {"attention": {name: name.upper() for name in grid.axes["attention"]}}
+    labels = TEXTS | {gpu.id: gpu.label for gpu in grid.gpus.values()}
     texts: dict[str, dict[str, Any]] = {}
     for axis in AXES:
         values = grid.axes[axis]
@@ -99,7 +98,7 @@ def axis_texts(grid: Grid) -> dict[str, dict[str, Any]]:
             brief = [short_position(value) if axis == "context" else whole(value) for value in values]
             texts[axis] = {"values": values, "texts": shown, "brief": brief, "spoken": spoken}
         else:
-            texts[axis] = {"values": values, "texts": [labels.get(axis, {}).get(value, value) for value in values]}
+            texts[axis] = {"values": values, "texts": [labels.get(value, value) for value in values]}
     return texts
 
 
@@ -121,6 +120,8 @@ def bench_data(
     """What the client starts with, as JSON that may stand in a script element."""
     document = {
         "axes": axis_texts(grid),
+        "shardAxes": SHARD_AXES,
+        "nouns": NOUNS,
         "refusals": [vars(refusal) for refusal in grid.refusals],
         "defaults": vars(grid.defaults),
         "tables": {"share": display.SHARE_TEXTS, "rough": display.ROUGH_TEXTS},
@@ -133,10 +134,6 @@ def bench_data(
         "shard": default_shard,
     }
     return script_json(document)
-
-
-def _kernel_class(kernel: str) -> str:
-    return kernel.replace("_", "-")
 
 
 def _context_note(grid: Grid) -> str:
@@ -177,7 +174,7 @@ def environment(folder: Path) -> jinja2.Environment:
     env = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     env.lstrip_blocks = True
     env.bytecode_cache = _COMPILED
-    env.filters["css"] = _kernel_class
+    env.filters["css"] = FILLS.__getitem__
     env.filters["number"] = lambda text: value(text) or 0
     return env
 
@@ -221,6 +218,7 @@ def render(
             if all(getattr(point, axis) == value for axis, value in refusal.at.items())
         },
         "ticks": {axis: ticks(grid, axis) for axis in ("tokens", "context")},
+        "shard_axes": SHARD_AXES,
         "labels": CONTROL_LABELS,
         "spoken": _SPOKEN,
         "kernels": KERNELS,

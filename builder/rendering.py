@@ -21,7 +21,7 @@ from markdown_it.token import Token
 from builder import maths
 from builder.bindings import Checked
 from builder.blocks import Blocks
-from builder.grid import AXES
+from builder.grid import AXES, in_words
 from builder.ledger import Point
 from builder.markdown import Span
 from builder.values import Subject
@@ -158,11 +158,10 @@ class Renderer:
 
 
 def words_of(point: Point) -> str:
-    """A point as a reader reads it: 'decode, 64 tokens, context 8,192, h100, bf16 weights, bf16 cache, gqa'."""
-    return (
-        f"{point.phase}, {point.tokens:,} token{'' if point.tokens == 1 else 's'}, context {point.context:,}, "
-        f"{point.gpu}, {point.weights} weights, {point.kv} cache, {point.attention}"
-    )
+    """A point as a reader reads it: 'decode, 64 tokens, context 8,192, h100, BF16 weights, BF16 KV cache, GQA'."""
+    many = "" if point.tokens == 1 else "s"
+    where = f"{point.phase}, {point.tokens:,} token{many}, context {point.context:,}, {point.gpu}"
+    return f"{where}, {', '.join(in_words(point))}"
 
 
 def _pointing(subject: Subject) -> dict[str, str]:

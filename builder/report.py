@@ -11,11 +11,10 @@ from typing import Any
 from builder import display
 from builder.assumptions import DEFAULT, Assumptions, differences
 from builder.catalog import Gpu, Model
-from builder.grid import Grid
+from builder.grid import Grid, in_words
 from builder.ledger import KERNEL_LABELS, KERNELS, Point, forward_pass
 from builder.roofline import BOUNDS, FITS, NO_BYTES, cost, fits, largest_batch, resident_bytes, roof_of
 from builder.shards import look_up, shard
-from builder.units import DTYPE_LABELS
 
 ROW_KEYS = ("kernel", *display.COLUMNS, "latency_bound")
 _BAR_WIDTH = 20
@@ -101,13 +100,10 @@ def aligned(lines: Sequence[Sequence[str]], left: Container[int]) -> tuple[list[
 
 def describe(point: Point, gpu: Gpu, model: Model, assumptions: Assumptions = DEFAULT) -> str:
     """The point in words: 'Qwen3-8B, decode, 64 tokens, context 8,192, H100 SXM, …'."""
-    dtypes = DTYPE_LABELS
     many = "" if point.tokens == 1 else "s"
     other = "".join(f", {name}={value}" for name, value in differences(assumptions).items())
-    return (
-        f"{model.name}: {point.phase}, {point.tokens:,} token{many}, context {point.context:,}, {gpu.name}, "
-        f"{dtypes[point.weights]} weights, {dtypes[point.kv]} KV cache, {point.attention.upper()}{other}"
-    )
+    where = f"{model.name}: {point.phase}, {point.tokens:,} token{many}, context {point.context:,}, {gpu.name}"
+    return f"{where}, {', '.join(in_words(point))}{other}"
 
 
 def table(model: Model, gpu: Gpu, point: Point, assumptions: Assumptions = DEFAULT) -> str:

@@ -45,24 +45,18 @@ def _assumptions(given: tuple[tuple[str, Any], ...]) -> Assumptions:
 
 
 @dataclass(frozen=True)
-class Place:
+class Place(Point):
     """A point whose tokens and context may be Spans, with the assumptions that differ from their defaults."""
 
-    phase: str
     tokens: int | Span
     context: int | Span
-    gpu: str
-    weights: str
-    kv: str
-    attention: str
     assumptions: tuple[tuple[str, Any], ...] = ()
 
     @property
     def point(self) -> Point:
         """The ledger's point; its counts are arrays where they are Spans here."""
-        tokens = self.tokens.values if isinstance(self.tokens, Span) else self.tokens
-        context = self.context.values if isinstance(self.context, Span) else self.context
-        return Point(self.phase, tokens, context, self.gpu, self.weights, self.kv, self.attention)
+        at = {axis: getattr(self, axis) for axis in AXES}
+        return Point(**at | {axis: at[axis].values for axis in COUNTED if isinstance(at[axis], Span)})
 
     @property
     def assumed(self) -> Assumptions:

@@ -26,12 +26,13 @@ from builder.dimensions import (
     TOKENS_PER_SECOND,
     Dimension,
 )
+from builder.display import TOTALS as ROW_TOTALS
 from builder.errors import LessonError, did_you_mean
 from builder.grid import AXES, Grid
 from builder.ledger import GROUPS, KERNELS, MOST_TOKENS, Kernel, Point, forward_pass
 from builder.syntax import Setting, wrong
 from builder.units import DTYPE_BITS, WEIGHT_DTYPES
-from builder.values import COUNTED, Array, Place, Span, Subject, Value
+from builder.values import COUNTED, Place, Span, Subject, Value
 
 # totals of a pass; each is also the name of a readout on the page
 TOTALS: dict[str, Dimension] = {
@@ -110,7 +111,7 @@ class Vocabulary:
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
-        self._rows: dict[tuple[Any, ...], dict[str, Kernel]] = {}
+        self._rows: dict[Place, dict[str, Kernel]] = {}
         self._passes: dict[Place, roofline.Pass] = {}
         self._spans: dict[tuple[str, bool], Span] = {}
 
@@ -245,16 +246,7 @@ class Vocabulary:
             if place.phase != "decode":
                 raise wrong("largest_batch is about decode", 0, "write largest_batch(phase=decode)")
             return Value(roofline.largest_batch(model, point, gpu, place.assumed), "number", TOKEN)
-        cost = self.cost(place)
-        columns: dict[str, Array] = {
-            "throughput": cost.throughput,
-            "time": cost.total_time,
-            "flops": cost.total_flops,
-            "bytes_moved": cost.total_bytes,
-            "arithmetic_intensity": cost.total_intensity,
-            "peak_share": cost.peak_share,
-        }
-        return Value(columns[name], "number", TOTALS[name])
+        return Value(getattr(self.cost(place), ROW_TOTALS.get(name, name)), "number", TOTALS[name])
 
     def part(self, owner: str, name: str, place: Place, notes: Notes) -> Value:
         """What `owner.name` is at a place: a cell of the ledger, or a number of the GPU, the model or a dtype."""
@@ -337,8 +329,8 @@ class Vocabulary:
         return tuple(map(str, self.grid.axes[name])) if name in AXES and name not in COUNTED else ()
 
 
-def _but_gpu(place: Place) -> tuple[Any, ...]:
-    return place.phase, place.tokens, place.context, place.weights, place.kv, place.attention, place.assumptions
+def _but_gpu(place: Place) -> Place:
+    return replace(place, gpu="")
 
 
 def _apart(one: int, other: int) -> tuple[float, int]:

@@ -166,7 +166,7 @@ class Truth:
         sums = {name: text(f"total.{name}") for name in ("flops", "bytes_moved", "arithmetic_intensity", "time")}
         cells["total"] = dict.fromkeys(columns, "") | sums | {"share": "100"}
         at = {axis: self.index(axis, point) for axis in RANGES}
-        heads, nouns = ("weights", "kv", "attention"), {"weights": " weights", "kv": " cache", "attention": ""}
+        heads, nouns = ("weights", "kv", "attention"), {"weights": " weights", "kv": " KV cache", "attention": ""}
         moved = [axis for axis in heads if getattr(point, axis) != getattr(self.defaults, axis)]
         rest = [f", {axes[a]['texts'][self.index(a, point)]}{nouns[a]}" for a in moved]
         words = (

@@ -3,10 +3,10 @@
 (() => {
   "use strict";
   if (!window.lesson) return;
-  const { axes, tables, scripts, shard, defaults } = lesson.data;
+  const { axes, shardAxes, tables, scripts, shard, defaults } = lesson.data;
   const shards = {};
   const loading = {};
-  const idOf = (point) => [point.gpu, point.weights, point.kv, point.attention].join("-");
+  const idOf = (point) => shardAxes.map((axis) => point[axis]).join("-");
   const places = {}; // axis → value → index
   for (const axis of ["phase", "context", "tokens"]) {
     places[axis] = new Map(axes[axis].values.map((value, index) => [value, index]));

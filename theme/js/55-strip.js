@@ -3,12 +3,11 @@
   "use strict";
   const top = document.querySelector("[data-top]");
   if (!top || !window.lesson) return;
-  const { axes, defaults } = lesson.data;
+  const { axes, shardAxes, nouns, defaults } = lesson.data;
   const parts = document.querySelectorAll("[data-part]"); // the strip has them, and the bench on paper
   const toggle = top.querySelector("[data-toggle]");
   const at = (name, point, kind) => axes[name][kind][axes[name].values.indexOf(point[name])];
-  const REST = ["weights", "kv", "attention"];
-  const NOUN = { weights: " weights", kv: " cache", attention: "" };
+  const rest = shardAxes.filter((axis) => axis !== "gpu");
 
   const open = (on) => {
     top.toggleAttribute("data-open", on);
@@ -29,13 +28,13 @@
       context: `${at("context", point, "brief")} context`,
       gpu: at("gpu", point, "texts"),
       // what isn't as the lesson starts is worth its room
-      rest: REST.filter((name) => point[name] !== defaults[name])
-        .map((name) => `, ${at(name, point, "texts")}${NOUN[name]}`).join(""),
+      rest: rest.filter((name) => point[name] !== defaults[name])
+        .map((name) => `, ${[at(name, point, "texts"), nouns[name]].filter(Boolean).join(" ")}`).join(""),
     };
     for (const part of parts) {
       const name = part.dataset.part;
       lesson.write(part, words[name]);
-      const moved = name === "rest" ? REST.some((axis) => change.moved.includes(axis)) : change.moved.includes(name);
+      const moved = name === "rest" ? rest.some((axis) => change.moved.includes(axis)) : change.moved.includes(name);
       part.toggleAttribute("data-moved", moved && change.by === "link");
     }
   });
