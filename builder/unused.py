@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from builder.catalog import read_toml
+from builder.drawing import FILLS
 from builder.errors import LessonError, did_you_mean
 from builder.figures import TOKENS
 from builder.measured import HISTORY_FILE, MEASURED_FILE
@@ -111,7 +112,12 @@ def _tokens(root: Path) -> Iterator[LessonError]:
     seen = set[str]()
     for found in _TOKEN.finditer(text):
         name = found[1]
-        if name in seen or re.search(rf"(?:var\(|[\"'`])--{name}(?![\w-])", theme) or f'"{name}"' in drawn:
+        if (
+            name in seen
+            or re.search(rf"(?:var\(|[\"'`])--{name}(?![\w-])", theme)
+            or f'"{name}"' in drawn
+            or name in FILLS.values()
+        ):
             continue
         seen.add(name)
         line = text.count("\n", 0, found.start(1)) + 1

@@ -221,7 +221,7 @@ def test_a_broken_content_file_is_told_and_never_a_traceback(checkout: Path, bat
                 assert_tells(error, checkout)
             outcomes["wrong" if errors else "right"] += 1
         except Exception as error:
-            failures.append(f"edit {seed} of {name}: {type(error).__name__}: {str(error)[:300]}")
+            failures.append(f"edit {seed} of {name}: {type(error).__name__}: {str(error)[:600]}")
         finally:
             path.write_bytes(before)
     print(dict(outcomes))
