@@ -10,22 +10,9 @@ from typing import Any, Literal, TypedDict
 
 import altair as alt
 
-from builder.drawing import (
-    FILLS,
-    FONT,
-    INKS,
-    TINTS,
-    Frame,
-    Frames,
-    Picture,
-    Size,
-    calculate,
-    coloured,
-    dataset,
-    em,
-    expr,
-    in_px,
-)
+from builder.drawing import FONT, Picture, calculate, coloured, dataset, em, expr, in_px
+from builder.drawn import Frame, Frames, Size
+from builder.palette import FILLS, INKS, TINTS
 
 
 class Gpu(TypedDict):

@@ -11,18 +11,16 @@ from typing import Any
 
 from markupsafe import Markup
 
-from builder import figures, page
-from builder.bench_chart import roofline
+from builder import page
 from builder.card import card
 from builder.catalog import read_toml
-from builder.charts import FIGURES
-from builder.drawing import Size
+from builder.drawn import Figure, Size
 from builder.errors import LessonError, LessonErrors
 from builder.facts import Facts
-from builder.figures import TOKENS, Colours, Figure, vega_runtime
 from builder.grid import GRID_FILE, Grid, load_grid
 from builder.links import broken_links
 from builder.markup import malformed, pages
+from builder.palette import TOKENS, Colours, kernel_css, pairing_css, read_colours, scheme_css
 from builder.prose import Prose, load_prose
 from builder.series import SERIES
 from builder.shards import check_shard_size, look_up, roofline_rows, script_json, shard, shard_id
@@ -36,6 +34,7 @@ from builder.site import (
     theme_text,
     write,
 )
+from builder.vega import runtime_key, vega_runtime
 
 APART = ("early.js", "reload.js")  # scripts that don't belong to the page's one: before it, and of serve alone
 LEDGER_FILES = ("content/grid.toml", "content/models/*.json", "content/gpus/*.toml")
@@ -113,7 +112,7 @@ def _facts(root: Path, grid: Grid) -> Facts:
 
 def _drawn(root: Path, grid: Grid, prose: Prose, default: Mapping[str, Any]) -> dict[str, Figure]:
     """The roofline and the figures that the text asks for, by name; drawn anew only where something has changed."""
-    asked, colours = [figure.name for figure in prose.figures if figure.name in FIGURES], light_colours(root)
+    asked, colours = [figure.name for figure in prose.figures if figure.name in SERIES], light_colours(root)
     key = contents_key(root, (*LEDGER_FILES, *FIGURE_FILES), _program(), _text(colours), *asked)
     text = cached(root, f"figures-{key}.json", lambda: _text(draw(root, grid, asked, default, colours)))
     return {name: Figure(**parts) for name, parts in json.loads(text).items()}
@@ -126,7 +125,7 @@ def _text(value: object) -> str:
 def light_colours(root: Path) -> Colours:
     """The colour tokens of the light scheme. Raises LessonErrors where two share a value."""
     try:
-        return figures.read_colours(theme_text(root / TOKENS))
+        return read_colours(theme_text(root / TOKENS))
     except ValueError as error:
         raise LessonErrors([LessonError(str(error), path=TOKENS)]) from None
 
@@ -138,6 +137,9 @@ def draw(
 
     Raises LessonErrors where one can't be drawn.
     """
+
+    # a library that takes a fifth of a second to load, only when something is drawn
+    from builder import figures
 
     def drawn(name: str, rows: object, make: Callable[[], Figure]) -> dict[str, Any]:
         key = contents_key(root, (), _program(), _text(colours), _text(rows))
@@ -185,6 +187,9 @@ def roofline_data(grid: Grid, default: Mapping[str, Any]) -> dict[str, Any]:
 
 def draw_roofline(grid: Grid, default: Mapping[str, Any], colours: Mapping[str, str]) -> Figure:
     """The roofline at the default point, in every size that the page shows."""
+    from builder import figures
+    from builder.bench_chart import roofline
+
     data = roofline_data(grid, default)
     verdict = data.pop("verdict")
     return figures.figure(
@@ -200,13 +205,13 @@ def _add_assets(site: Site, root: Path, drawn: Mapping[str, Figure], scripts: Ma
     theme = root / "theme"
     tokens, colours = theme_text(root / TOKENS), light_colours(root)
     parts = [tokens, concatenated(theme / "css", ".css", ["tokens.css"])]
-    css = "\n".join([*parts, figures.kernel_css(), figures.scheme_css(colours), figures.pairing_css(colours)])
+    css = "\n".join([*parts, kernel_css(), scheme_css(colours), pairing_css(colours)])
     return page.Addresses(
         css=site.add_hashed("assets/lesson.css", css),
         early=site.add_hashed("assets/early.js", theme_text(theme / "js" / "early.js")),
         js=site.add_hashed("assets/lesson.js", concatenated(theme / "js", ".js", APART)),
         icon=site.add_hashed("assets/icon.svg", theme_text(theme / "icon.svg")),
-        vega=site.add_hashed("assets/vega.js", cached(root, f"vega-{figures.runtime_key()}.js", vega_runtime)),
+        vega=site.add_hashed("assets/vega.js", cached(root, f"vega-{runtime_key()}.js", vega_runtime)),
         figure_scripts={
             figure.name: site.add_hashed(f"assets/{figure.name}.js", figure.script)
             for figure in drawn.values()

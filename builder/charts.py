@@ -10,16 +10,11 @@ import altair as alt
 
 from builder.bench_chart import FRAMES as FRAMES
 from builder.drawing import (
-    FILLS,
-    INKS,
     ONE_ROW,
     PHONE,
-    TINTS,
     WIDE,
     Colours,
     Data,
-    Frame,
-    Frames,
     Picture,
     axis_of,
     bold,
@@ -39,6 +34,8 @@ from builder.drawing import (
     log_x,
     written,
 )
+from builder.drawn import Frame, Frames
+from builder.palette import FILLS, INKS, TINTS
 
 
 def throughput_by_context(colours: Colours, data: Data) -> Picture:

@@ -19,24 +19,12 @@ from builder.catalog import Gpu
 from builder.compare import AGREEMENT, Compared, Placed
 from builder.compare_report import cut, longest_first, many
 from builder.display import article
-from builder.drawing import (
-    FONT,
-    ONE_ROW,
-    Colours,
-    Frame,
-    Frames,
-    Picture,
-    calculate,
-    dataset,
-    expr,
-    figure_of,
-    in_px,
-    level_y,
-    written,
-)
+from builder.drawing import FONT, ONE_ROW, Picture, calculate, dataset, expr, figure_of, in_px, level_y, written
+from builder.drawn import Frame, Frames
 from builder.figures import compiled, draw, resized, specification
 from builder.labels import Box, Dot, Label, along, beside, width_of
 from builder.nsight import short_name
+from builder.palette import Colours
 from builder.roofline import BANDWIDTH_EFFICIENCY
 from builder.series import HIGH, REGIONS
 from builder.units import percent, significant, whole

@@ -6,27 +6,7 @@ from typing import Any, Literal
 
 import altair as alt
 
-from builder.ledger import KERNELS
-
-Size = Literal["wide", "short", "phone", "strip"]
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A size of the drawing in CSS px: the plot, and the padding round it (left, right, top, bottom)."""
-
-    width: int
-    height: int
-    padding: tuple[int, int, int, int]
-
-    @property
-    def total(self) -> tuple[int, int]:
-        """Width and height of the whole SVG in px."""
-        left, right, top, bottom = self.padding
-        return self.width + left + right, self.height + top + bottom
-
-
-Frames = Mapping[Size, Frame]
+from builder.drawn import Frame, Frames, Size
 
 
 @dataclass(frozen=True)
@@ -46,12 +26,6 @@ class Picture:
 
 
 FONT = "Liberation Sans, Arial, sans-serif"
-
-
-# Which colour of the theme a kernel, the trail of its family and its label take.
-FILLS = {kernel: kernel.replace("_", "-") for kernel in KERNELS}
-TINTS = {"matmuls": "matmuls-trail", "attention": "attention-trail", "lm_head": "lm-head-trail", "elementwise": "rule"}
-INKS = {"matmuls": "matmuls-text", "attention": "attention-text", "lm_head": "lm-head", "elementwise": "ink2"}
 
 
 # Rows, expressions, channels

@@ -1,15 +1,13 @@
 """Altair charts to what the page holds: a published spec, a compiled one for the client, and accessible SVG.
 
-Everything is drawn here and offline: vl-convert may not fetch anything, and the script that draws in the browser is
-bundled from the modules that vl-convert embeds. Same chart, same bytes, whatever was drawn before.
+Everything is drawn here and offline: vl-convert may not fetch anything. Same chart, same bytes, whatever was drawn
+before.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
+from dataclasses import asdict
 from typing import Any
 from xml.etree import ElementTree
 
@@ -17,31 +15,13 @@ import altair as alt
 import vl_convert
 
 from builder.charts import FIGURES
-from builder.drawing import FILLS, FONT, Frame, Frames, Picture, Size
-from builder.errors import LessonError, LessonErrors, did_you_mean
+from builder.drawing import FONT, Picture
+from builder.drawn import Figure, Frame, Frames, Size
 from builder.series import Series
-
-VEGA_LITE = "6.4"
-TOKENS = "theme/css/tokens.css"
+from builder.vega import VEGA_LITE
 
 TEXT_SIZES: tuple[Size, ...] = ("wide", "phone")  # of a figure in the text
 
-# What the client needs of Vega, by the addresses under which vl-convert embeds it. Taken whole: a cherry-picked
-# transform is cheaper by little, and one that is missing is noticed in the browser only.
-_MODULES = "https://cdn.jsdelivr.net/npm/"
-RUNTIME_SNIPPET = f"""
-import {{ parse }} from "{_MODULES}vega-parser@7.1.0/+esm";
-import {{ View }} from "{_MODULES}vega-view@6.1.0/+esm";
-import {{ transforms, changeset }} from "{_MODULES}vega-dataflow@6.1.0/+esm";
-import * as encode from "{_MODULES}vega-encode@5.1.0/+esm";
-import * as data from "{_MODULES}vega-transforms@5.1.0/+esm";
-import * as view from "{_MODULES}vega-view-transforms@5.1.0/+esm";
-import {{ expressionInterpreter }} from "{_MODULES}vega-interpreter@2.0.0/+esm";
-Object.assign(transforms, data, view, encode);
-window.lessonVega = {{ parse, View, changeset, expressionInterpreter }};
-"""
-
-_COLOUR = re.compile(r"--([a-z0-9-]+):\s*(?:light-dark\(\s*)?(#[0-9a-f]{6})\b", re.IGNORECASE)
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?|-?\d+e-?\d+")
 _ALLOWED = {"svg", "g", "path", "rect", "line", "text", "tspan", "circle", "defs", "clipPath"}
 # Said by the root (font-family), the default of SVG, or of no use inside role=img.
@@ -55,59 +35,6 @@ _IDLE = {
 _GEOMETRY = {"d", "transform", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "width", "height"}
 _BLANK = {"undefined", "null", "NaN"}  # what a text of a field that isn't there says
 _DROPPED = {"role", "aria-roledescription", "aria-hidden", "pointer-events", "version"}
-
-
-class Colours(dict[str, str]):
-    """The colour tokens of the theme, name to hex. One that is asked for and missing is the theme's mistake."""
-
-    def __missing__(self, name: str) -> str:
-        """Raise LessonErrors that name the token, and the file where it should stand."""
-        hint = did_you_mean(name, self)
-        raise LessonErrors([LessonError(f"the figures need the colour --{name}", path=TOKENS, hint=hint)])
-
-
-def read_colours(css: str) -> Colours:
-    """The colour tokens of the light scheme, name to hex: those of the first block, before any media query.
-
-    Raises ValueError when two tokens share a hex: the dark scheme is chosen by colour, so they must differ.
-    """
-    colours = Colours((name, value.lower()) for name, value in _COLOUR.findall(css.split("@media", 1)[0]))
-    if len(set(colours.values())) < len(colours):
-        raise ValueError("two colour tokens share a value, so a chart could not tell them apart")
-    return colours
-
-
-def scheme_css(colours: Mapping[str, str]) -> str:
-    """Rules that let the figures follow the scheme: each literal colour of a drawing becomes its token."""
-    return "".join(
-        f'figure[data-figure] svg [{attribute}="{value}" i]{{{attribute}:var(--{name})}}\n'
-        for name, value in colours.items()
-        for attribute in ("fill", "stroke")
-    )
-
-
-def kernel_css() -> str:
-    """Rules that give the ledger's swatches and bars the colours of the dots: a class for each kernel."""
-    return "".join(f".k-{token}{{fill:var(--{token});stroke:var(--{token})}}\n" for token in FILLS.values())
-
-
-def pairing_css(colours: Mapping[str, str]) -> str:
-    """Rules that pair the ledger with the roofline: pointing at a row dims the other dots, at a dot the other rows.
-
-    They are asked only while a row or a picture is pointed at: otherwise each change of a number would ask them anew. A
-    dot is known by its kernel's colour, which is its fill or, where the point doesn't fit, its outline. Nothing of
-    it where there is no hovering, or where the reader's own colours stand in for ours.
-    """
-    rules = []
-    for kernel, token in FILLS.items():
-        own = f':is([fill="{colours[token]}" i],[stroke="{colours[token]}" i])'
-        row = f'tr[data-kernel="{kernel}"]'
-        dots = ".picture [class~=dots_marks]>path"
-        rules += [
-            f".bench[data-pointing]:has({row}:is(:hover,:focus-visible)) {dots}:not({own}){{opacity:.35}}",
-            f".bench[data-pointing]:has({dots}{own}:hover) .ledger tbody tr:not({row}){{opacity:.35}}",
-        ]
-    return "\n".join(["@media (hover:hover) and (forced-colors:none){", *rules, "}\n"])
 
 
 def specification(picture: Picture) -> dict[str, Any]:
@@ -228,22 +155,6 @@ def _rename_ids(root: ElementTree.Element, prefix: str) -> None:
                 element.attrib[key] = f"url(#{names[value[5:-1]]})"
 
 
-@dataclass(frozen=True)
-class Figure:
-    """Everything a page needs of one figure: the published spec, the client's script, and the SVG of each size.
-
-    `here`: the fields of series.Here, of a figure in which the client marks the bench's point; else empty.
-    """
-
-    name: str
-    spec: dict[str, Any]
-    script: str
-    svgs: dict[Size, str]
-    label: str = ""
-    sees: str = ""
-    here: Mapping[str, Any] = field(default_factory=dict)
-
-
 def figure(
     picture: Picture,
     *,
@@ -279,18 +190,3 @@ def lesson_figure(name: str, series: Series, colours: Mapping[str, str]) -> Figu
     picture = FIGURES[name](colours, series.data)
     here = asdict(series.here) if series.here else None
     return figure(picture, label=series.alt, sees=series.sees, sizes=TEXT_SIZES, here=here)
-
-
-def vega_runtime() -> str:
-    """The part of Vega that the client needs, as one classic script that sets `window.lessonVega`; about 150 KB gzip.
-
-    Bundled offline, in about a second: keep it under runtime_key().
-    """
-    bundle = vl_convert.javascript_bundle(RUNTIME_SNIPPET, vl_version=VEGA_LITE)
-    return f"(()=>{{{bundle}}})();\n"
-
-
-def runtime_key() -> str:
-    """What vega_runtime() depends on: the versions of what bundles it, and the snippet."""
-    parts = (version("vl-convert-python"), vl_convert.get_vega_version(), VEGA_LITE, RUNTIME_SNIPPET)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

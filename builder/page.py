@@ -20,11 +20,11 @@ from builder import display
 from builder.assumptions import NAMES
 from builder.bindings import fragment
 from builder.display import article
-from builder.drawing import FILLS
+from builder.drawn import Figure
 from builder.errors import LessonError, LessonErrors, did_you_mean
-from builder.figures import Figure
 from builder.grid import AXES, GRID_FILE, NOUNS, SHARD_AXES, TEXTS, Grid
 from builder.ledger import KERNEL_LABELS, KERNELS
+from builder.palette import FILLS
 from builder.prose import ASSUMPTIONS_SLOT, BENCH_SLOT, PROVENANCE_SLOT, Prose, fill
 from builder.provenance import provenance
 from builder.shards import look_up, script_json, shard_id, value

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from builder.catalog import read_toml
-from builder.drawing import FILLS
 from builder.errors import LessonError, did_you_mean
-from builder.figures import TOKENS
 from builder.measured import HISTORY_FILE, MEASURED_FILE
 from builder.page import PAGES, TABLES
+from builder.palette import FILLS, TOKENS
 from builder.prose import Prose
 from builder.provenance import CONSTANTS_FILE, SOURCES_FILE, Source, model_source
 

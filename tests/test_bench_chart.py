@@ -10,10 +10,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from builder import bench_chart, drawing, figures
+from builder import bench_chart, figures, palette
+from builder.drawn import Size
 
 CSS = (Path(__file__).parents[1] / "theme" / "css" / "tokens.css").read_text(encoding="utf-8")
-COLOURS = figures.read_colours(CSS)
+COLOURS = palette.read_colours(CSS)
 GPUS: list[bench_chart.Gpu] = [
     {"gpu": "a100", "label": "A100", "peak": 312.0, "bandwidth": 2.04, "fp8_peak": None},
     {"gpu": "h100", "label": "H100", "peak": 989.0, "bandwidth": 3.35, "fp8_peak": 1979.0},
@@ -95,7 +96,7 @@ def radius(mark: ElementTree.Element) -> float:
 @pytest.mark.parametrize(
     ("size", "total"), [("wide", (656, 303)), ("short", (656, 203)), ("phone", (350, 300)), ("strip", (128, 64))]
 )
-def test_each_size_has_its_own_measure(size: drawing.Size, total: tuple[int, int]) -> None:
+def test_each_size_has_its_own_measure(size: Size, total: tuple[int, int]) -> None:
     """The SVG is drawn at the px it is shown at, never scaled."""
     svg = drawn(size=size)
     assert (int(svg.attrib["width"]), int(svg.attrib["height"])) == total == bench_chart.FRAMES[size].total
@@ -235,7 +236,7 @@ def test_an_end_of_the_trail_without_room_above_is_not_named() -> None:
 
 
 @pytest.mark.parametrize("size", ["wide", "short", "phone"])
-def test_every_word_is_upright_and_at_least_12_px_on_a_halo(size: drawing.Size) -> None:
+def test_every_word_is_upright_and_at_least_12_px_on_a_halo(size: Size) -> None:
     """No rotated text, nothing below 12 px, and the same words under each label in paper."""
     svg = drawn(size=size)
     texts = list(svg.iter("text"))

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from builder import build
+from builder.drawn import Figure
 from builder.errors import LessonErrors
-from builder.figures import Figure, read_colours
 from builder.grid import load_grid
+from builder.palette import read_colours
 from builder.shards import look_up, shard
 from builder.site import compressed_size, hashed
 from tests.toys import ROOT

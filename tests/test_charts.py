@@ -14,14 +14,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from builder import charts, drawing, figures
-from builder.drawing import Size
+from builder import charts, drawing, figures, palette
+from builder.drawn import Size
 from builder.grid import load_grid
 from builder.series import SERIES
 from tests.conftest import ROOT
 
 GRID = load_grid(ROOT)
-COLOURS = figures.read_colours((ROOT / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
+COLOURS = palette.read_colours((ROOT / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
 LIVE = ("throughput-by-context", "intensity-by-tokens", "prompt-time", "elementwise-share")
 HERE = {
     "throughput-by-context": {"x": 64, "y": 1840, "label": "1,840"},

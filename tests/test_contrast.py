@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.drawing import FILLS, INKS, TINTS
+from builder.palette import FILLS, INKS, TINTS
 from tests.toys import ROOT
 
 TOKEN = re.compile(r"--([a-z0-9-]+):\s*light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)")

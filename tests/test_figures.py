@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 import altair as alt
 import pytest
 
-from builder import bench_chart, drawing, figures
+from builder import bench_chart, drawing, drawn, figures, palette, vega
 
 ROOT = Path(__file__).parents[1]
-COLOURS = figures.read_colours((ROOT / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
+COLOURS = palette.read_colours((ROOT / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
 GPUS: list[bench_chart.Gpu] = [
     {"gpu": "toy", "label": "Toy", "peak": 100.0, "bandwidth": 10.0, "fp8_peak": None},
     {"gpu": "big", "label": "Big", "peak": 1000.0, "bandwidth": 10.0, "fp8_peak": None},
@@ -32,7 +32,7 @@ KERNELS: list[bench_chart.Kernel] = [
 ]
 
 
-def picture(size: drawing.Size = "wide") -> drawing.Picture:
+def picture(size: drawn.Size = "wide") -> drawing.Picture:
     return bench_chart.roofline(COLOURS, GPUS, KERNELS, [], "toy", size=size)
 
 
@@ -168,7 +168,7 @@ def test_the_clients_script_leaves_the_replaced_rows_behind() -> None:
 
 def test_the_scheme_rules_cover_fill_and_stroke_of_every_colour() -> None:
     """Dark mode redefines tokens; these rules let the drawings follow."""
-    css = figures.scheme_css({"ink": "#1c1b19", "paper": "#fdfcf9"})
+    css = palette.scheme_css({"ink": "#1c1b19", "paper": "#fdfcf9"})
     assert 'figure[data-figure] svg [fill="#1c1b19" i]{fill:var(--ink)}' in css
     assert 'figure[data-figure] svg [stroke="#fdfcf9" i]{stroke:var(--paper)}' in css
     assert css.count("{") == 4
@@ -176,10 +176,10 @@ def test_the_scheme_rules_cover_fill_and_stroke_of_every_colour() -> None:
 
 def test_pointing_at_a_row_dims_the_other_dots_and_at_a_dot_the_other_rows() -> None:
     """By the colour of the kernel alone; not where nothing hovers, nor where the reader's own colours are shown."""
-    css = figures.pairing_css(COLOURS)
+    css = palette.pairing_css(COLOURS)
     assert css.startswith("@media (hover:hover) and (forced-colors:none){\n")
     assert css.endswith("}\n}\n")
-    assert css.count("{opacity:.35}") == 2 * len(drawing.FILLS)
+    assert css.count("{opacity:.35}") == 2 * len(palette.FILLS)
     own = ':is([fill="#c2410c" i],[stroke="#c2410c" i])'
     dots = ".picture [class~=dots_marks]>path"
     row = 'tr[data-kernel="attention"]'
@@ -192,19 +192,19 @@ def test_colours_are_read_from_the_light_scheme() -> None:
     css = (
         ":root { --ink: #1C1B19; --serif: Charter; }\n@media (prefers-color-scheme: dark) { :root { --ink: #e8e5de; } }"
     )
-    assert figures.read_colours(css) == {"ink": "#1c1b19"}
+    assert palette.read_colours(css) == {"ink": "#1c1b19"}
     assert COLOURS["attention"] == "#c2410c"
 
 
 def test_two_tokens_of_one_value_are_refused() -> None:
     """A drawing would not know which of them it shows."""
     with pytest.raises(ValueError, match="share a value"):
-        figures.read_colours(":root { --ink: #111111; --text: #111111; }")
+        palette.read_colours(":root { --ink: #111111; --text: #111111; }")
 
 
 def test_the_runtime_is_one_classic_script_without_eval_or_address() -> None:
     """Module scripts fail from file://; the policy forbids eval and any other origin."""
-    runtime = figures.vega_runtime()
+    runtime = vega.vega_runtime()
     assert runtime.startswith("(()=>{")
     assert runtime.endswith("})();\n")
     assert "window.lessonVega=" in runtime
@@ -215,7 +215,7 @@ def test_the_runtime_is_one_classic_script_without_eval_or_address() -> None:
 
 def test_the_runtimes_key_follows_its_snippet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise a cached bundle would outlive what it was made from."""
-    key = figures.runtime_key()
-    assert key == figures.runtime_key()
-    monkeypatch.setattr(figures, "RUNTIME_SNIPPET", figures.RUNTIME_SNIPPET + "\n// changed")
-    assert figures.runtime_key() != key
+    key = vega.runtime_key()
+    assert key == vega.runtime_key()
+    monkeypatch.setattr(vega, "RUNTIME_SNIPPET", vega.RUNTIME_SNIPPET + "\n// changed")
+    assert vega.runtime_key() != key

@@ -22,9 +22,9 @@ from typing import Any
 import pytest
 
 from builder import build, check, figures
-from builder.drawing import Picture, Size
+from builder.drawing import Picture
+from builder.drawn import Figure, Size
 from builder.errors import LessonError, LessonErrors
-from builder.figures import Figure
 from builder.grid import Grid
 from tests.toys import ROOT
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from builder import display, page
+from builder.drawn import Figure
 from builder.errors import LessonErrors
-from builder.figures import Figure
 from builder.grid import AXES, Grid, load_grid
 from builder.ledger import KERNELS
 from builder.page import Addresses, Published, axis_texts, bench_data, render, ticks

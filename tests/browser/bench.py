@@ -14,11 +14,11 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from builder.charts import FILLS, FRAMES
-from builder.figures import read_colours
+from builder.charts import FRAMES
 from builder.grid import AXES, Grid, load_grid
 from builder.ledger import KERNELS, Point
 from builder.page import axis_texts
+from builder.palette import FILLS, read_colours
 from builder.report import document
 from builder.shards import look_up, shard_id
 
