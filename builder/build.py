@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -20,16 +22,18 @@ from builder.facts import Facts
 from builder.grid import GRID_FILE, Grid, load_grid
 from builder.links import broken_links
 from builder.markup import malformed, pages
+from builder.packing import Beside, Packed, packed
 from builder.palette import TOKENS, Colours, kernel_css, pairing_css, read_colours, scheme_css
 from builder.prose import Prose, load_prose
 from builder.series import SERIES
-from builder.shards import check_shard_size, look_up, roofline_rows, script_json, shard, shard_id
+from builder.shards import check_shard_size, look_up, roofline_rows, shard
 from builder.site import (
     Site,
     cached,
     compressed_size,
     concatenated,
     contents_key,
+    is_cached,
     refuse_foreign_folder,
     theme_text,
     write,
@@ -67,13 +71,16 @@ def assemble(
     """
     progress("data")
     grid = load_grid(root)
-    progress("prose")
-    prose = prose or load_prose(root, _facts(root, grid))
-    progress("shards")
+    with _shards(root, grid) as shards:
+        progress("prose")
+        prose = prose or load_prose(root, _facts(root, grid))
+        progress("figures")
+        default = shard(grid, grid.defaults)
+        drawn = _drawn(root, grid, prose, default)
+        progress("shards")
+        made = shards()
     site = Site()
-    default, scripts, errors = _add_shards(site, root, grid)
-    progress("figures")
-    drawn = _drawn(root, grid, prose, default)
+    scripts, errors = _add_shards(site, root, grid, made)
     for figure in drawn.values():
         site.add(f"figures/{figure.name}.vl.json", page.pretty_json(figure.spec))
     progress("pages")
@@ -233,41 +240,53 @@ def _add_for_publishing(
     return page.Published(base, base + name)
 
 
-def _add_shards(site: Site, root: Path, grid: Grid) -> tuple[dict[str, Any], dict[str, str], list[LessonError]]:
-    """Add every shard, as JSON under its own name and as a script that hands over the same text.
+@contextmanager
+def _shards(root: Path, grid: Grid) -> Iterator[Callable[[], list[Packed]]]:
+    """Begins to make the shards, a part for each GPU, and hands over how to get them.
 
-    A page from a file can't fetch, but it can load a classic script. Returns the default shard, the scripts'
-    addresses by id, and whether the shards break their budget.
+    Where much has to be made it is made in a process beside this one, which draws meanwhile.
     """
-    scripts: dict[str, str] = {}
-    largest, size, default = "", 0, ""
+    names = {}
     for gpu in dict.fromkeys(choice.gpu for choice in grid.shard_points()):
         files = (GRID_FILE, f"content/models/{grid.model.name}.json", f"content/gpus/{gpu}.toml")
-        name = f"shards_{gpu}-{contents_key(root, files, _program())}.json"
-        made = _parsed(cached(root, name, partial(_shards_text, grid, gpu)))
-        for name, text in made["texts"].items():
-            site.add(f"data/{name}.json", text + "\n")
-            scripts[name] = site.add_hashed(f"data/{name}.js", f"lesson.shard({text});\n")
-        default = made["texts"].get(shard_id(grid.defaults), default)
-        if made["size"] > size:
-            largest, size = made["texts"][made["largest"]], made["size"]
-    # all of them grow with the axes: the largest says it for all
-    errors = check_shard_size(grid, json.loads(largest), size)
-    return json.loads(default), scripts, [_at_budget(root, "shard", error) for error in errors]
+        names[gpu] = f"shards_{gpu}-{contents_key(root, files, _program())}.json"
+    missing = [gpu for gpu, name in names.items() if not is_cached(root, name)]
+    beside = Beside(grid, missing) if len(missing) > 1 and (os.cpu_count() or 1) > 1 else None
+
+    def made() -> list[Packed]:
+        texts = beside.texts() if beside else {}
+        return [
+            _parsed(cached(root, name, lambda gpu=gpu: texts.get(gpu) or packed(grid, gpu)))  # type: ignore[misc]
+            for gpu, name in names.items()
+        ]
+
+    try:
+        yield made
+    finally:
+        if beside:
+            beside.close()
 
 
 @lru_cache(maxsize=16)
-def _parsed(text: str) -> Any:
-    return json.loads(text)
+def _parsed(text: str) -> Packed:
+    return Packed(**json.loads(text))
 
 
-def _shards_text(grid: Grid, gpu: str) -> str:
-    """The texts of a GPU's shards by id, and which is the largest when compressed."""
-    choices = [choice for choice in grid.shard_points() if choice.gpu == gpu]
-    texts = {shard_id(choice): script_json(shard(grid, choice)) for choice in choices}
-    sizes = {name: compressed_size(text.encode()) for name, text in texts.items()}
-    largest = max(sizes, key=lambda name: sizes[name])
-    return _text({"texts": texts, "largest": largest, "size": sizes[largest]})
+def _add_shards(site: Site, root: Path, grid: Grid, made: Sequence[Packed]) -> tuple[dict[str, str], list[LessonError]]:
+    """Add every shard, as JSON under its own name and as a script that hands over the same text.
+
+    A page from a file can't fetch, but it can load a classic script. Returns the scripts' addresses by id, and whether
+    the shards break their budget.
+    """
+    scripts: dict[str, str] = {}
+    for part in made:
+        for name, text in part.texts.items():
+            site.add(f"data/{name}.json", text + "\n")
+            scripts[name] = site.add_hashed(f"data/{name}.js", f"lesson.shard({text});\n")
+    # all of them grow with the axes: the largest says it for all
+    most = max(made, key=lambda part: part.size)
+    errors = check_shard_size(grid, json.loads(most.texts[most.largest]), most.size)
+    return scripts, [_at_budget(root, "shard", error) for error in errors]
 
 
 def _at_budget(root: Path, key: str, error: LessonError) -> LessonError:

@@ -24,9 +24,9 @@ _KEPT = {".gitignore", ".nojekyll", "CNAME"}  # what a folder may hold that no b
 _UNFINISHED = ".lesson-new-"  # how a file is called until it is whole and moved into place
 
 
-def compressed_size(data: bytes) -> int:
-    """Bytes as a server sends them: gzip, level 9, no time stamp."""
-    return len(gzip.compress(data, 9, mtime=0))
+def compressed_size(data: bytes, level: int = 9) -> int:
+    """Bytes as a server sends them: gzip, level 9, no time stamp. A lower level is a quick look."""
+    return len(gzip.compress(data, level, mtime=0))
 
 
 def hashed(name: str, data: bytes) -> str:
@@ -108,6 +108,12 @@ def cached(root: Path, name: str, make: Callable[[], str]) -> str:
                     older.unlink(missing_ok=True)
     _remembered[kind] = (path, text)
     return text
+
+
+def is_cached(root: Path, name: str) -> bool:
+    """Whether cached() would find a text under this name without making it."""
+    path = root / ".cache" / name
+    return _remembered.get(name.partition("-")[0], (None, ""))[0] == path or _read_stored(path) is not None
 
 
 def _read_stored(path: Path) -> str | None:

@@ -60,6 +60,7 @@ ORDER = [
     "numbers",
     "page",
     "site",
+    "packing",
     "markup",
     "links",
     "build",

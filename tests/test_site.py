@@ -429,3 +429,16 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, forget):
     """A file where the cache's folder should be costs time, and breaks nothing."""
     (tmp_path / ".cache").write_bytes(b"")
     assert cached(tmp_path, "a.js", lambda: "made") == "made"
+
+
+def test_what_is_cached_is_known_without_making_it(tmp_path, monkeypatch):
+    """In this process and in the next; not what was damaged, nor an older state of the same thing."""
+    monkeypatch.setattr(site_module, "_remembered", {})
+    assert not site_module.is_cached(tmp_path, "thing-1.json")
+    site_module.cached(tmp_path, "thing-1.json", lambda: "one")
+    assert site_module.is_cached(tmp_path, "thing-1.json")
+    assert not site_module.is_cached(tmp_path, "thing-2.json")
+    site_module._remembered.clear()
+    assert site_module.is_cached(tmp_path, "thing-1.json")
+    (tmp_path / ".cache" / "thing-1.json").write_text("damaged", encoding="utf-8")
+    assert not site_module.is_cached(tmp_path, "thing-1.json")

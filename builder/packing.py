@@ -1,0 +1,82 @@
+"""The shards of one GPU as texts: made here, or in a process beside this one while it draws.
+
+The process gets the grid itself, so that what it makes is of the same contents as the rest of the build.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.grid import Grid
+from builder.shards import script_json, shard, shard_id
+from builder.site import compressed_size
+
+_LIKELY = 0.95  # of the size of the largest by a quick look: what lies below can't be the largest by a thorough one
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Texts of shards by id; of the one that is largest when compressed the id, and its bytes."""
+
+    texts: dict[str, str]
+    largest: str
+    size: int
+
+
+def packed(grid: Grid, gpu: str) -> str:
+    """The shards of a GPU of the grid as JSON of a Packed, on one line."""
+    choices = [choice for choice in grid.shard_points() if choice.gpu == gpu]
+    texts = {shard_id(choice): script_json(shard(grid, choice)) for choice in choices}
+    quick = {name: compressed_size(text.encode(), level=6) for name, text in texts.items()}
+    likely = [name for name, size in quick.items() if size >= _LIKELY * max(quick.values())]
+    sizes = {name: compressed_size(texts[name].encode()) for name in likely}
+    largest = max(sizes, key=lambda name: sizes[name])
+    return json.dumps({"texts": texts, "largest": largest, "size": sizes[largest]}, ensure_ascii=False)
+
+
+class Beside:
+    """Shards of some GPUs being made in a process of their own. One that fails leaves them to be made here."""
+
+    def __init__(self, grid: Grid, gpus: Sequence[str]) -> None:
+        self.gpus = gpus
+        self._read = b""
+        command = [sys.executable, "-m", "builder.packing"]
+        code = str(Path(__file__).resolve().parent.parent)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([code, os.environ.get("PYTHONPATH", "")])}
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+        )
+        self._thread = threading.Thread(target=self._talk, args=(pickle.dumps((grid, list(gpus))),), daemon=True)
+        self._thread.start()
+
+    def _talk(self, question: bytes) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._read, _ = self._process.communicate(question)
+
+    def texts(self) -> dict[str, str]:
+        """GPU → what packed() says of it, once all are done; nothing where the process failed."""
+        self._thread.join()
+        lines = self._read.decode("utf-8", errors="replace").splitlines()
+        done = self._process.returncode == 0 and len(lines) == len(self.gpus)
+        return dict(zip(self.gpus, lines, strict=True)) if done else {}
+
+    def close(self) -> None:
+        """End it, whatever it does."""
+        self._process.kill()
+        self._thread.join()
+
+
+if __name__ == "__main__":
+    asked_grid, asked_gpus = pickle.load(sys.stdin.buffer)
+    for asked in asked_gpus:
+        sys.stdout.buffer.write(packed(asked_grid, asked).encode() + b"\n")
+        sys.stdout.buffer.flush()
