@@ -73,16 +73,16 @@ def assemble(
     grid = load_grid(root)
     with _shards(root, grid) as shards:
         progress("prose")
-        prose = prose or load_prose(root, _facts(root, grid))
+        facts, default = _ledger(root, grid)
+        prose = prose or load_prose(root, facts)
         progress("figures")
-        default = shard(grid, grid.defaults)
-        drawn = _drawn(root, grid, prose, default)
+        drawn, specs = _drawn(root, grid, prose, default)
         progress("shards")
         made = shards()
     site = Site()
     scripts, errors = _add_shards(site, root, grid, made)
-    for figure in drawn.values():
-        site.add(f"figures/{figure.name}.vl.json", page.pretty_json(figure.spec))
+    for name, spec in specs.items():
+        site.add(f"figures/{name}.vl.json", spec)
     progress("pages")
     addresses = _add_assets(site, root, drawn, scripts)
     published = _add_for_publishing(site, root, prose, drawn, base_url) if base_url else None
@@ -105,24 +105,35 @@ def _program() -> str:
     return contents_key(Path(__file__).parent, ("*.py",))
 
 
-_last_facts: dict[str, Facts] = {}
+_last: dict[str, tuple[Facts, dict[str, Any]]] = {}
 
 
-def _facts(root: Path, grid: Grid) -> Facts:
-    """The facts of a grid; those of the last build, with all they remember, where the ledger's files are the same."""
+def _ledger(root: Path, grid: Grid) -> tuple[Facts, dict[str, Any]]:
+    """The facts of a grid and its default shard; those of the last build where the ledger's files are the same."""
     key = contents_key(root, LEDGER_FILES, _program())
-    if key not in _last_facts:
-        _last_facts.clear()
-        _last_facts[key] = Facts(grid)
-    return _last_facts[key]
+    if key not in _last:
+        _last.clear()
+        _last[key] = Facts(grid), shard(grid, grid.defaults)
+    return _last[key]
 
 
-def _drawn(root: Path, grid: Grid, prose: Prose, default: Mapping[str, Any]) -> dict[str, Figure]:
-    """The roofline and the figures that the text asks for, by name; drawn anew only where something has changed."""
+def _drawn(
+    root: Path, grid: Grid, prose: Prose, default: Mapping[str, Any]
+) -> tuple[dict[str, Figure], dict[str, str]]:
+    """The roofline and the figures that the text asks for, and their published specs, by name.
+
+    Drawn anew only where something has changed.
+    """
     asked, colours = [figure.name for figure in prose.figures if figure.name in SERIES], light_colours(root)
     key = contents_key(root, (*LEDGER_FILES, *FIGURE_FILES), _program(), _text(colours), *asked)
     text = cached(root, f"figures-{key}.json", lambda: _text(draw(root, grid, asked, default, colours)))
-    return {name: Figure(**parts) for name, parts in json.loads(text).items()}
+    return _read_drawn(text)
+
+
+@lru_cache(maxsize=2)
+def _read_drawn(text: str) -> tuple[dict[str, Figure], dict[str, str]]:
+    drawn = {name: Figure(**parts) for name, parts in json.loads(text).items()}
+    return drawn, {name: page.pretty_json(figure.spec) for name, figure in drawn.items()}
 
 
 def _text(value: object) -> str:
@@ -280,9 +291,9 @@ def _add_shards(site: Site, root: Path, grid: Grid, made: Sequence[Packed]) -> t
     """
     scripts: dict[str, str] = {}
     for part in made:
-        for name, text in part.texts.items():
-            site.add(f"data/{name}.json", text + "\n")
-            scripts[name] = site.add_hashed(f"data/{name}.js", f"lesson.shard({text});\n")
+        for name, document, script in part.files:
+            site.add(f"data/{name}.json", document)
+            scripts[name] = site.add_hashed(f"data/{name}.js", script)
     # all of them grow with the axes: the largest says it for all
     most = max(made, key=lambda part: part.size)
     errors = check_shard_size(grid, json.loads(most.texts[most.largest]), most.size)
@@ -295,10 +306,13 @@ def _at_budget(root: Path, key: str, error: LessonError) -> LessonError:
     return LessonError(error.message, path=GRID_FILE, line=line, hint=error.hint)
 
 
+_sent = lru_cache(maxsize=8)(compressed_size)
+
+
 def _first_load(site: Site, root: Path, grid: Grid, addresses: page.Addresses) -> list[LessonError]:
     """An error where more must arrive before the bench answers than the budget allows."""
     names = ("index.html", addresses.css, addresses.early, addresses.js)
-    first = {name: compressed_size(site.files[name]) for name in names}
+    first = {name: _sent(site.files[name]) for name in names}
     budget = grid.budget["before_the_bench_answers"]
     if sum(first.values()) <= budget:
         return []

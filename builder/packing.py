@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from builder.grid import Grid
@@ -30,6 +31,11 @@ class Packed:
     texts: dict[str, str]
     largest: str
     size: int
+
+    @cached_property
+    def files(self) -> list[tuple[str, bytes, bytes]]:
+        """(id, the document, the script that hands over the same text) of each shard."""
+        return [(name, f"{text}\n".encode(), f"lesson.shard({text});\n".encode()) for name, text in self.texts.items()]
 
 
 def packed(grid: Grid, gpu: str) -> str:

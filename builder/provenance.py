@@ -223,21 +223,24 @@ def _read(root: Path, grid: Grid, listed: bool) -> tuple[list[Group], dict[str, 
 
 def _problems(root: Path, constant: Constant, known: Mapping[str, Source]) -> Iterator[LessonError]:
     """What is wrong with the provenance of one constant."""
-    name, path = constant.keys[-1], constant.path
-    line = None if path.endswith(".json") else _line(root, constant)
+    name = constant.keys[-1]
     if not constant.source:
-        message = f"'{name}' has no source"
-        yield LessonError(message, path=path, line=line, hint=f'source = "sheet.h100", an id of {SOURCES_FILE}')
+        hint = f'source = "sheet.h100", an id of {SOURCES_FILE}'
+        yield _wrong(root, constant, f"'{name}' has no source", hint)
     elif constant.source not in known:
         message = f"'{name}' has the source '{constant.source}', which is not in {SOURCES_FILE}"
-        yield LessonError(message, path=path, line=line, hint=did_you_mean(constant.source, known))
+        yield _wrong(root, constant, message, did_you_mean(constant.source, known))
     if not isinstance(constant.disagreement, str) or not constant.disagreement.strip():
-        message = f"'{name}' doesn't say where sources disagree"
-        yield LessonError(message, path=path, line=line, hint='disagreement = "…", or "none known"')
+        yield _wrong(
+            root, constant, f"'{name}' doesn't say where sources disagree", 'disagreement = "…", or "none known"'
+        )
 
 
-def _line(root: Path, constant: Constant) -> int | None:
-    return read_toml(root / constant.path, constant.path).line_of(*constant.keys, "source")
+def _wrong(root: Path, constant: Constant, message: str, hint: str | None) -> LessonError:
+    """The error at the line of its file where the constant stands."""
+    path = constant.path
+    line = None if path.endswith(".json") else read_toml(root / path, path).line_of(*constant.keys, "source")
+    return LessonError(message, path=path, line=line, hint=hint)
 
 
 def provenance(root: Path, grid: Grid) -> tuple[list[Group], dict[str, Source]]:

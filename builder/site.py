@@ -14,6 +14,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from builder.errors import LessonError, LessonErrors
@@ -29,11 +30,16 @@ def compressed_size(data: bytes, level: int = 9) -> int:
     return len(gzip.compress(data, level, mtime=0))
 
 
+@lru_cache(maxsize=512)
+def _digest(data: bytes) -> str:
+    """Of contents; those of the last build are remembered, for a process that builds again."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def hashed(name: str, data: bytes) -> str:
     """'assets/lesson.css' → 'assets/lesson.3f2a9c41d0.css': a name that changes with the content."""
     path = PurePosixPath(name)
-    digest = hashlib.sha256(data).hexdigest()[:10]
-    return str(path.with_name(f"{path.stem}.{digest}{path.suffix}"))
+    return str(path.with_name(f"{path.stem}.{_digest(data)[:10]}{path.suffix}"))
 
 
 @dataclass
@@ -214,7 +220,7 @@ def write(site: Site, out: Path, shown: str | None = None) -> None:
     shown = shown or str(out)
     refuse_foreign_folder(out, shown)
     before = _manifest_of(out) or {}
-    digests = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(site.files.items())}
+    digests = {name: _digest(data) for name, data in sorted(site.files.items())}
     # pages refer to assets: whatever is a page comes after them
     order = sorted(site.files, key=lambda name: (name == LAST, name.endswith(".html"), name))
     for leftover in out.rglob(f"{_UNFINISHED}*"):  # of a run that was killed

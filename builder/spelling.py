@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from builder.ledger import KERNEL_LABELS
 from builder.markdown import Span
@@ -67,11 +68,17 @@ class Misspelling:
 
 def misspelt(inline: Inline, spans: Iterable[Span]) -> Iterator[Misspelling]:
     """Every spelling of a content that isn't the house's. spans: the bound spans of its source."""
-    text = _own_words(inline, spans)
-    for pattern, forms, right in _RULES:
-        for found in pattern.finditer(text):
-            if re.sub(r"\s+", " ", found[0]) not in forms:
-                yield Misspelling(found.start(), found[0], right)
+    yield from _wrong(_own_words(inline, spans))
+
+
+@lru_cache(maxsize=1024)  # while an author writes, most of the text is as it was
+def _wrong(text: str) -> tuple[Misspelling, ...]:
+    return tuple(
+        Misspelling(found.start(), found[0], right)
+        for pattern, forms, right in _RULES
+        for found in pattern.finditer(text)
+        if re.sub(r"\s+", " ", found[0]) not in forms
+    )
 
 
 def _own_words(inline: Inline, spans: Iterable[Span]) -> str:
