@@ -152,9 +152,9 @@ def main() -> None:
 def ledger(model_name: str | None, assume: tuple[str, ...], form: str, **choices: Any) -> None:
     """Print what one forward pass costs, kernel by kernel.
 
-    At any point, also one that no slider reaches; what is left out is as the page starts. The table rounds as the page
-    does. JSON and CSV are unrounded and in SI units: bytes, FLOPs, seconds; shares are fractions; the bound is memory,
-    ridge, compute or null.
+    At any point, also one that no slider reaches; an option that isn't given is as the page starts. The table rounds as
+    the page does. JSON and CSV are unrounded and in SI units: bytes, FLOPs, seconds; shares are fractions; the bound is
+    memory, ridge, compute or null.
 
     Example: lesson ledger --tokens 64 --context 8k --gpu h200
     """

@@ -355,7 +355,7 @@ def _modelled(grid: Grid, step: Step) -> dict[str, float]:
 
 
 def model_vs_measured(root: Path, grid: Grid) -> Series:
-    """Measured steps beside the ledger's, part by part; the one that took longest beyond the model first."""
+    """Sums of measured kernels beside the ledger's rows, part by part; the one furthest beyond the model first."""
     pairs = [(step, _modelled(grid, step)) for step in load_measured(root, grid)]
     pairs.sort(key=lambda pair: -pair[0].total / sum(pair[1].values()))
     bars: list[Row] = []
@@ -379,7 +379,7 @@ def model_vs_measured(root: Path, grid: Grid) -> Series:
         }
         said.append(f"{gpu} {what}: {digits[0]} and {digits[1]}")
     most = max(max(step.total / sum(model.values()), sum(model.values()) / step.total) for step, model in pairs)
-    sees = f"Measured steps lie on both sides of the model, within a factor of {one_decimal(most)}."
+    sees = f"Sums of measured kernels lie on both sides of the model, within a factor of {one_decimal(most)}."
     alt = f"Milliseconds of a decode step, batch × context, measured and by the ledger. {'; '.join(said)}."
     return Series({"bars": bars, "steps": steps}, sees, alt)
 
