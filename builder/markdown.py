@@ -54,11 +54,6 @@ class Span:
         """The text between the braces."""
         return self.inline.content[self.fact_start : self.fact_end]
 
-    @property
-    def text(self) -> str:
-        """The text between the brackets, markup and all."""
-        return self.inline.content[self.text_start : self.text_end]
-
 
 @dataclass
 class Parsed:

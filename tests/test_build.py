@@ -327,3 +327,14 @@ def test_building_twice_changes_nothing(checkout, tmp_path, monkeypatch):
     build.build(checkout, out)
     assert files_of(out) == before
     assert {path.stat().st_mtime for path in out.rglob("*") if path.is_file()} == {1}
+
+
+def test_a_build_for_an_address_has_a_card_and_a_site_map(checkout: Path, tmp_path: Path) -> None:
+    """Both stand at whole addresses; without one there is neither."""
+    site = build.build(checkout, tmp_path / "site", "https://example.org/lesson")
+    (card,) = (name for name in site.files if name.startswith("assets/card."))
+    assert site.files[card].startswith(b"\x89PNG")
+    assert f'content="https://example.org/lesson/{card}"' in site.files["index.html"].decode()
+    assert "<loc>https://example.org/lesson/</loc>" in site.files["sitemap.xml"].decode()
+    plain = build.build(checkout, tmp_path / "site")
+    assert not {card, "sitemap.xml"} & set(plain.files)

@@ -446,3 +446,52 @@ def test_a_verbose_build_says_where_the_time_goes(checkout, monkeypatch):
     assert [line.split("s  ")[1] for line in told] == ["loading the program", "prose", "writing"]
     assert (lesson("build", "-q").stdout, lesson("build", "-q").stderr) == ("", "")
     assert lesson("build").stderr == ""
+
+
+def test_an_assumption_is_set_from_the_command_line():
+    """NAME=VALUE, spaces round the sign allowed; without a value, or a name, it is told how one is written."""
+    assert asked("--assume", "lm_head = bf16", "--weights", "int4")["point"]["lm_head"] == "bf16"
+    assert round(asked("--assume", "lm_head=bf16", "--weights", "int4")["total"]["throughput"]) == 451
+    for words, told in (
+        ("lm_head", "'lm_head' says no value. write --assume lm_head=bf16"),
+        ("x=1", "no assumption 'x'"),
+    ):
+        result = lesson("ledger", "--assume", words)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert told in result.stderr
+
+
+class Terminal(io.StringIO):
+    """Where a person watches."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_build_on_a_terminal_shows_the_step_it_is_at(monkeypatch):
+    """On one line, which is empty in the end; a quiet build shows nothing."""
+    for quiet, shown in ((False, "\r\x1b[Kprose …\r\x1b[Kpages …\r\x1b[K"), (True, "")):
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        steps = cli._Steps(verbose=False, quiet=quiet)
+        with steps:
+            steps("prose")
+            steps("pages")
+        assert terminal.getvalue() == shown
+
+
+def test_serve_shows_the_checkouts_site(checkout, monkeypatch):
+    """--out and --port reach the server; by default it is the folder that `lesson build` writes."""
+    calls: list[dict[str, Any]] = []
+
+    def served(report: Any, **given: Any) -> None:
+        calls.append(given)
+        report("Serving.")
+
+    monkeypatch.setattr("builder.serve.serve", served)
+    assert lesson("serve").stdout == "Serving.\n"
+    assert lesson("serve", "--out", "elsewhere", "--port", "8123").exit_code == 0
+    assert calls == [
+        {"root": checkout, "out": checkout / "site", "port": 8000},
+        {"root": checkout, "out": Path("elsewhere"), "port": 8123},
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -153,3 +154,22 @@ def test_a_fact_has_one_outcome(facts: Facts, text: str) -> None:
     once = outcome(facts, text)
     assert outcome(facts, text) == once
     assert outcome(Facts(facts.grid), text) == once
+
+
+def test_weights_that_the_bench_lacks_stand_near_what_moves_as_many_bytes(facts: Facts) -> None:
+    """The fact is exact; its link goes to fp8, or where that is missing too to the default, and says so."""
+    axes = {**facts.grid.axes, "weights": ("bf16", "fp8", "int4")}
+    for weights, near in (("bf16", "fp8", "int4"), "fp8"), (("bf16", "int4"), "bf16"):
+        few = Facts(replace(facts.grid, axes={**axes, "weights": weights}))
+        result = evaluate(few, "throughput @ weights=w8a8")
+        assert result.value == evaluate(facts, "throughput @ weights=w8a8").value
+        assert result.point
+        assert result.point.weights == near
+        assert result.off_grid == f"weights stands at {near}, the nearest to w8a8"
+
+
+def test_what_a_model_does_not_state_is_no_fact(facts: Facts) -> None:
+    """Not every config.json says how far its positions reach."""
+    grid = replace(facts.grid, model=replace(facts.grid.model, max_positions=None))
+    with pytest.raises(LessonError, match=r"the model's config\.json doesn't state max_positions"):
+        evaluate(Facts(grid), "model.max_positions")

@@ -318,3 +318,27 @@ def test_a_revision_without_a_lesson_is_said(tmp_path: Path) -> None:
 def test_the_summary_counts_kinds() -> None:
     """What `check` prints."""
     assert summary(prose("[164]{throughput} [so]{throughput > 1} [2]{exempt: it is}")) == "1 bound, 1 claim, 1 exempt"
+
+
+def test_a_diff_without_git_says_what_it_lacks(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No traceback where git isn't installed."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LessonError, match="git isn't installed"):
+        numbers.diff(checkout, "HEAD", prose("x"), tmp_path)
+
+
+@pytest.mark.parametrize("answer", [b"[{}]", b"{}", b"no JSON", b"\xff"])
+def test_a_list_that_is_none_of_ours_is_not_believed(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes
+) -> None:
+    """Another program's answer, or an older one's: today's builder computes instead."""
+
+    def run(command: list[str], **given: Any) -> Any:
+        if command[0] == "git":
+            return real(command, **given)
+        return subprocess.CompletedProcess(command, 0, stdout=answer, stderr=b"")
+
+    real = subprocess.run
+    monkeypatch.setattr(subprocess, "run", run)
+    today = read(sources(checkout), Facts(load_grid(checkout)))
+    assert numbers.diff(checkout, "HEAD", today, tmp_path).old_side.startswith("today's builder")

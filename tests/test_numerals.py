@@ -238,3 +238,9 @@ def test_any_text_can_be_read(text: str) -> None:
     """No text makes the reader fail, and every numeral has a quantity."""
     for numeral in numerals_in(text):
         quantity(text, numeral)
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
+def test_no_text_states_what_is_no_number(value: float) -> None:
+    """Nor does anything come near it."""
+    assert not quantity("64", next(iter(numerals_in("64")))).numeral.says(value)

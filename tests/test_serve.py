@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import socket
 import threading
@@ -416,3 +417,48 @@ def test_ctrl_c_ends_cleanly(tmp_path: Path) -> None:
     assert reports == ["Stopped."]
     with socket.socket() as probe:
         assert probe.connect_ex((serving.HOST, port)) != 0
+
+
+def test_a_port_that_is_not_to_be_had_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not searched for further: another port would be refused alike."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(serving, "SiteServer", refused)
+    with pytest.raises(LessonError, match="cannot serve on port 80: Permission denied"):
+        serving.open_server(folder, 80, serving.Reload(folder), print)
+
+
+def test_where_changes_cannot_be_watched_the_site_is_built_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as at the system's limit on watched folders; the server goes on until it is stopped."""
+    make_project(tmp_path, "text")
+    reports: list[str] = []
+    stop = threading.Event()
+
+    def report(text: str) -> None:
+        reports.append(text)
+        if text.startswith("Serving"):
+            stop.set()
+
+    def unwatched(*_: object, **__: object) -> Iterator[object]:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(serving, "watch", unwatched)
+    serving.serve(tmp_path, tmp_path / "site", free_port(), report, build=copy_build, stop=stop)
+    assert reports[0] == "Cannot watch for changes (no space left on device); the site is built only once."
+    assert "text" in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+
+
+def test_an_error_of_an_answer_is_reported_unless_the_page_went_away(folder: Path) -> None:
+    """A closed tab is no news; a bug is, and the server goes on."""
+    reports: list[str] = []
+    with serving.SiteServer(folder, report=reports.append) as server:
+        for error in (ConnectionResetError("gone"), ZeroDivisionError("a bug")):
+            try:
+                raise error
+            except (OSError, ArithmeticError):
+                server.handle_error(None, ("127.0.0.1", 1))
+    assert reports == ["While answering a request: ZeroDivisionError('a bug')"]

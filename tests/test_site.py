@@ -20,6 +20,7 @@ from builder.site import (
     contents_key,
     hashed,
     refuse_foreign_folder,
+    replace_file,
     theme_text,
     write,
 )
@@ -442,3 +443,13 @@ def test_what_is_cached_is_known_without_making_it(tmp_path, monkeypatch):
     assert site_module.is_cached(tmp_path, "thing-1.json")
     (tmp_path / ".cache" / "thing-1.json").write_text("damaged", encoding="utf-8")
     assert not site_module.is_cached(tmp_path, "thing-1.json")
+
+
+def test_an_authors_file_that_cannot_be_rewritten_is_told(tmp_path):
+    """With its name; the folder that should hold it is a file."""
+    (tmp_path / "content").write_text("", encoding="utf-8")
+    with pytest.raises(LessonErrors) as caught:
+        replace_file(tmp_path / "content" / "lesson.md", "text")
+    (error,) = caught.value.errors
+    assert error.path == str(tmp_path / "content" / "lesson.md")
+    assert error.message.startswith("can't be written: ")
