@@ -79,8 +79,7 @@ class Facts:
             raise wrong(f"this fact is a text ('{value.data}'), not a number", 0, hint)
         aim = self._aim(evaluation, base)
         if value.kind == "number":
-            dimension = value.dimension if value.dimension is not None else ONE
-            return Result("value", float(value.data), dimension, value.position, **aim)
+            return Result("value", float(value.data), value.dimension, value.position, **aim)
         if fact.width is not None:
             raise wrong("a claim is true or false: within belongs to numbers", 0, "leave the width out")
         proof, against = evaluation.proof(bool(value.data), base)
@@ -92,7 +91,7 @@ class Facts:
         if not seen:
             return {}
         place, subject = evaluation.aim or seen[0]
-        if place.shape != (1, 1) or not (isinstance(place.tokens, int) and isinstance(place.context, int)):
+        if not (isinstance(place.tokens, int) and isinstance(place.context, int)):
             place = base
         exact, near = place.point, self.vocabulary.nearest(place.point)
         off = [
@@ -185,7 +184,7 @@ class _Evaluation:
             raise self._zero(node.right, place)
         if isinstance(node.op, ast.Pow) and right.data < 0 and np.any(tops == 0):
             raise self._zero(node.left, place)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore"):
             data = _ARITHMETIC[type(node.op)](tops, bottoms)
         if not np.all(np.isfinite(data)):
             raise self._wrong(f"{self.fact.text_of(node)} is too large to be a number", node)
@@ -260,7 +259,8 @@ class _Evaluation:
             seen = len(self.notes.seen)
             value, found = self.sweep.first(node, place)
             subjects = [subject for _, subject in self.notes.seen[seen:] if not subject.control]
-            self.aim = self.aim or (found, subjects[0] if subjects else Subject(control="tokens"))
+            subject = subjects[0] if subjects else Subject(control=self.fact.text_of(node.args[0]))
+            self.aim = self.aim or (found, subject)
             return value
         if name in ("min", "max", "abs"):
             return self._extreme(node, name, place)

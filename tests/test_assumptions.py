@@ -9,7 +9,7 @@ from builder.assumptions import CHOICES, DEFAULT, NAMES, RANGES, Assumptions, as
 from builder.catalog import load_gpus, load_models
 from builder.errors import LessonError
 from builder.ledger import KERNELS, LAUNCHES, Point, forward_pass
-from builder.roofline import COMPUTE_EFFICIENCY, Pass, cost, resident_bytes
+from builder.roofline import COMPUTE_EFFICIENCY, Pass, cost, largest_batch, resident_bytes, roof_of
 from tests.conftest import ROOT
 
 MODEL = load_models(ROOT)["Qwen3-8B"]
@@ -127,11 +127,12 @@ def test_the_a100_refuses_w8a8() -> None:
         cost(rows, GPUS["a100"], 1)
 
 
-def test_tiles_read_their_own_past() -> None:
-    """With kv_reread a prefill of 130 rows behind 10 entries reads 10+128 and 10+130 entries for each query head."""
-    point = replace(POINTS["P"], tokens=130, context=10)
+@pytest.mark.parametrize(("tokens", "ends"), [(1, [1]), (128, [128]), (129, [128, 129]), (300, [128, 256, 300])])
+def test_tiles_read_their_own_past(tokens: int, ends: list[int]) -> None:
+    """With kv_reread each tile of 128 rows behind 10 entries reads those and its own past, for each query head."""
+    point = replace(POINTS["P"], tokens=tokens, context=10)
     row = {row.name: row for row in forward_pass(MODEL, point, assume({"kv_reread": "tile128"}))}["attention"]
-    entries = (10 + 128) + (10 + 130)
+    entries = sum(10 + end for end in ends)
     assert row.bytes_moved == 2 * MODEL.layers * MODEL.heads * MODEL.head_dim * entries * 2
 
 
@@ -216,3 +217,20 @@ def test_bad_assumptions(name: str, text: str, message: str) -> None:
     with pytest.raises(LessonError) as caught:
         read(name, text)
     assert str(caught.value) == message
+
+
+def test_a_hypothetical_gpu_has_the_roof_of_its_factors() -> None:
+    """Twice the peak and four times the bandwidth: half the ridge, under which attention's arithmetic stays."""
+    gpu = load_gpus(ROOT)["h100"]
+    roof, real = roof_of(gpu, "w8a8", assume({"peak_scale": 2, "bandwidth_scale": 4})), roof_of(gpu, "w8a8")
+    assert (roof.peak, roof.bandwidth, roof.ridge) == (2 * real.peak, 4 * real.bandwidth, real.ridge / 2)
+    assert (roof.bf16_peak, roof.bf16_ridge) == (2 * real.bf16_peak, real.bf16_ridge / 2)
+
+
+def test_what_weighs_more_leaves_room_for_fewer_sequences() -> None:
+    """A BF16 head under INT4 weights: 1.5 bytes a weight of it are no longer there for a cache of 8,192 tokens each."""
+    gpu, point = load_gpus(ROOT)["h100"], replace(POINTS["D1"], weights="int4")
+    plain, head = (largest_batch(MODEL, point, gpu, assume(given)) for given in ({}, {"lm_head": "bf16"}))
+    each = 2 * MODEL.layers * MODEL.kv_heads * MODEL.head_dim * 2 * 8192
+    assert 0 <= plain - head - 1.5 * MODEL.embedding_parameters / each < 1
+    assert plain > head

@@ -18,7 +18,7 @@ from builder.facts import Facts
 from builder.grid import load_grid
 from builder.numerals import compare, numerals_in, quantity
 from builder.syntax import settings
-from builder.values import Result, show
+from builder.values import Proof, Result, Subject, show
 from tests.conftest import ROOT
 from tests.strategies import ANY_FACT, WELL_FORMED
 
@@ -173,3 +173,60 @@ def test_what_a_model_does_not_state_is_no_fact(facts: Facts) -> None:
     grid = replace(facts.grid, model=replace(facts.grid.model, max_positions=None))
     with pytest.raises(LessonError, match=r"the model's config\.json doesn't state max_positions"):
         evaluate(Facts(grid), "model.max_positions")
+
+
+AIMS = [
+    # the place that is read first, whatever else is read
+    ("throughput(tokens=64) / throughput", {"tokens": 64}, Subject(readout="throughput")),
+    ("throughput / throughput(tokens=64)", {}, Subject(readout="throughput")),
+    ("qkv_proj.share(tokens=64)", {"tokens": 64}, Subject(kernels=("qkv_proj",), column="share")),
+    ("tokens @ tokens=64", {"tokens": 64}, Subject(control="tokens")),
+    ('fits == "fits" @ gpu=h200', {"gpu": "h200"}, Subject(readout="verdict")),
+    # a crossover: where it is, and what crosses there; of two, the first
+    ("first(tokens, attention.share > 50%)", {"tokens": 12}, Subject(kernels=("attention",), column="share")),
+    ("time / 1 s + first(tokens, tokens > 5) / 1 token", {"tokens": 6}, Subject(control="tokens")),
+    ("first(context, context > 128)", {"context": 128}, Subject(control="context")),
+    (
+        "first(tokens, tokens > 7) - first(context, gate_proj.share > attention.share)",
+        {"tokens": 8},
+        Subject(control="tokens"),
+    ),
+    # over the grid: where the fact starts, not where a sweep does
+    ("everywhere(throughput > 1) @ tokens=64", {"tokens": 64}, Subject(readout="throughput")),
+]
+
+
+@pytest.mark.parametrize(("text", "moved", "subject"), AIMS, ids=[text for text, _, _ in AIMS])
+def test_a_fact_says_where_its_link_goes_and_what_it_points_at(
+    facts: Facts, text: str, moved: dict[str, Any], subject: Subject
+) -> None:
+    """A place that it reads, on the bench, and a readout, a cell or a control there."""
+    result = evaluate(facts, text)
+    assert result.point == replace(facts.grid.defaults, **moved)
+    assert result.subject == subject
+
+
+def test_a_position_is_known_from_other_numbers_of_tokens(facts: Facts) -> None:
+    """There k is 1,024: of a place on an axis, and of a crossover."""
+    assert [evaluate(facts, text).position for text in ("tokens @ tokens=8k", "first(tokens, tokens > 5)")] == [
+        True
+    ] * 2
+    assert [evaluate(facts, text).position for text in ("2 * tokens", "largest_batch", "throughput")] == [False] * 3
+
+
+def test_a_claim_shows_what_it_was_proved_with(facts: Facts) -> None:
+    """Its sides at a point; over the grid the range; of a false one the sides too, and what contradicts it."""
+    proved = evaluate(facts, "throughput > 1 and time < 1 s")
+    assert proved.proof == Proof("throughput is 163.9 tokens/s, time is 6.103 ms")
+    false = evaluate(facts, "throughput > 1 and time > 1 s")
+    assert false.proof == proved.proof
+    assert false.against == f"throughput is 163.9 tokens/s, time is 6.103 ms at {facts.start().words()}"
+    at = "phase=decode context=8k gpu=h100 weights=bf16 kv=bf16 attention=gqa"
+    swept = evaluate(facts, f"everywhere(tokens > 0) and nowhere(tokens > 5k) @ {at}")
+    points = "25 points of the grid: phase decode; tokens 1 to 4,096; context 8,192; gpu h100; "
+    points += "weights bf16; kv bf16; attention gqa"
+    assert swept.proof == Proof("", f"{points}; {points}")
+    never = evaluate(facts, f"everywhere(tokens > 1) and everywhere(tokens > 2) @ {at}")
+    assert never.proof == Proof("")
+    assert never.against
+    assert never.against.count("; not at phase=decode tokens=1 ") == 1

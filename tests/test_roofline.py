@@ -138,6 +138,10 @@ def test_the_memory_of_the_toy_by_hand():
     assert resident_bytes(model, at(phase="prefill", tokens=2, context=5, weights="int4")) == 242 + 24 * 7
     # 900 usable bytes less 242 are 658: 5 sequences of 120 bytes and a bit
     assert largest_batch(model, at(context=5, weights="int4"), toy_gpu()) == 5
+    # 27 of 24 bytes; a count, also of many contexts at once
+    assert largest_batch(model, at(context=1, weights="int4"), toy_gpu()) == 27
+    batches = largest_batch(model, at(context=np.array([0, 1, 5]), weights="int4"), toy_gpu())
+    assert (batches.tolist(), batches.dtype.kind) == ([27, 27, 5], "i")
 
 
 @pytest.mark.parametrize(("resident", "verdict"), [(900, "fits"), (901, "tight"), (1000, "tight"), (1001, "no")])
