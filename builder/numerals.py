@@ -55,8 +55,6 @@ class Numeral:
 
     def says(self, value: float, kilo: float = 1000.0) -> bool:
         """Whether this text states `value`, a number in the text's unit. kilo: what k stands for here."""
-        if not math.isfinite(value):
-            return False
         if self.in_words:
             return abs(value - self.value) <= self.tolerance * (1 + 1e-9)
         if self.kilo and kilo == 1024.0:  # a position is a whole number: 8k is 8,192 and nothing near it

@@ -206,12 +206,20 @@ def test_a_fact_says_where_its_link_goes_and_what_it_points_at(
     assert result.subject == subject
 
 
-def test_a_position_is_known_from_other_numbers_of_tokens(facts: Facts) -> None:
-    """There k is 1,024: of a place on an axis, and of a crossover."""
-    assert [evaluate(facts, text).position for text in ("tokens @ tokens=8k", "first(tokens, tokens > 5)")] == [
-        True
-    ] * 2
-    assert [evaluate(facts, text).position for text in ("2 * tokens", "largest_batch", "throughput")] == [False] * 3
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [
+        ("tokens @ tokens=8k", True),
+        ("first(tokens, tokens > 5)", True),
+        ("max(8k, tokens)", True),
+        ("max(3 tokens, tokens)", False),
+        ("2 * tokens", False),
+        ("largest_batch", False),
+    ],
+)
+def test_a_position_is_known_from_other_numbers_of_tokens(facts: Facts, text: str, position: bool) -> None:
+    """There k is 1,024: at a place on an axis, and at a crossover."""
+    assert evaluate(facts, text).position is position
 
 
 def test_a_claim_shows_what_it_was_proved_with(facts: Facts) -> None:

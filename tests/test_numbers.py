@@ -258,6 +258,18 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture
+def with_builder(checkout: Path) -> Path:
+    """The repository with a builder, an empty one, in its last commit."""
+    if not (checkout / "builder").exists():
+        (checkout / "builder").mkdir()
+        for name in ("__init__.py", "numbers.py"):
+            (checkout / "builder" / name).write_text("", encoding="utf-8")
+        git(checkout, "add", "builder")
+        git(checkout, "commit", "-qm", "two")
+    return checkout
+
+
 def test_a_diff_reads_the_revision_itself(checkout: Path, tmp_path: Path) -> None:
     """Its text and its data; without a builder of its own, today's computes the old side and says so."""
     today = read(sources(checkout), Facts(load_grid(checkout)))
@@ -267,7 +279,9 @@ def test_a_diff_reads_the_revision_itself(checkout: Path, tmp_path: Path) -> Non
     assert (tmp_path / "content" / "gpus" / "h100.toml").is_file()
 
 
-def test_a_diff_asks_the_revisions_own_builder(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_diff_asks_the_revisions_own_builder(
+    with_builder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where it lists numbers as JSON, what it says counts, whatever its exit code."""
     row: dict[str, Any] = {**rows(prose("It writes [164]{throughput}."))[0], "value": 100.0, "digits": "100"}
 
@@ -278,21 +292,16 @@ def test_a_diff_asks_the_revisions_own_builder(checkout: Path, tmp_path: Path, m
         return subprocess.CompletedProcess(command, 1, stdout=json.dumps([row]).encode(), stderr=b"")
 
     real = subprocess.run
-    (checkout / "builder").mkdir()
-    for name in ("__init__.py", "numbers.py"):
-        (checkout / "builder" / name).write_text("", encoding="utf-8")
-    git(checkout, "add", "builder")
-    git(checkout, "commit", "-qm", "two")
     monkeypatch.setattr(subprocess, "run", answer)
-    found = numbers.diff(checkout, "HEAD", prose("It writes [164]{throughput}."), tmp_path)
+    found = numbers.diff(with_builder, "HEAD", prose("It writes [164]{throughput}."), tmp_path)
     assert [(each.old, each.new) for each in found.changed] == [("100", "164")]
     assert found.old_side == "the builder of HEAD"
 
 
-def test_a_builder_that_answers_nonsense_is_not_believed(checkout: Path, tmp_path: Path) -> None:
+def test_a_builder_that_answers_nonsense_is_not_believed(with_builder: Path, tmp_path: Path) -> None:
     """An empty module lists nothing: today's builder computes instead."""
-    today = read(sources(checkout), Facts(load_grid(checkout)))
-    assert numbers.diff(checkout, "HEAD", today, tmp_path).old_side.startswith("today's builder")
+    today = read(sources(with_builder), Facts(load_grid(with_builder)))
+    assert numbers.diff(with_builder, "HEAD", today, tmp_path).old_side.startswith("today's builder")
 
 
 @pytest.mark.parametrize("ref", ["nowhere", "--output=x", "HEAD~99", ""])
@@ -329,7 +338,7 @@ def test_a_diff_without_git_says_what_it_lacks(checkout: Path, tmp_path: Path, m
 
 @pytest.mark.parametrize("answer", [b"[{}]", b"{}", b"no JSON", b"\xff"])
 def test_a_list_that_is_none_of_ours_is_not_believed(
-    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes
+    with_builder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes
 ) -> None:
     """Another program's answer, or an older one's: today's builder computes instead."""
 
@@ -340,5 +349,5 @@ def test_a_list_that_is_none_of_ours_is_not_believed(
 
     real = subprocess.run
     monkeypatch.setattr(subprocess, "run", run)
-    today = read(sources(checkout), Facts(load_grid(checkout)))
-    assert numbers.diff(checkout, "HEAD", today, tmp_path).old_side.startswith("today's builder")
+    today = read(sources(with_builder), Facts(load_grid(with_builder)))
+    assert numbers.diff(with_builder, "HEAD", today, tmp_path).old_side.startswith("today's builder")

@@ -241,6 +241,7 @@ def test_any_text_can_be_read(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
-def test_no_text_states_what_is_no_number(value: float) -> None:
+@pytest.mark.parametrize("text", ["64", "about 8k tokens", "sixty", "half"])
+def test_no_text_states_what_is_no_number(text: str, value: float) -> None:
     """Nor does anything come near it."""
-    assert not quantity("64", next(iter(numerals_in("64")))).numeral.says(value)
+    assert not quantity(text, next(iter(numerals_in(text)))).numeral.says(value)

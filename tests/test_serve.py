@@ -447,8 +447,12 @@ def test_where_changes_cannot_be_watched_the_site_is_built_once(
         raise OSError("no space left on device")
 
     monkeypatch.setattr(serving, "watch", unwatched)
+    patience = threading.Timer(10, stop.set)
+    patience.start()
     serving.serve(tmp_path, tmp_path / "site", free_port(), report, build=copy_build, stop=stop)
+    patience.cancel()
     assert reports[0] == "Cannot watch for changes (no space left on device); the site is built only once."
+    assert reports[-1].startswith("Serving")
     assert "text" in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
 
 
