@@ -118,6 +118,15 @@ def test_the_test_job_runs_the_readmes_test_line() -> None:
     assert runs("ci.yml", "test") == ["bash .ci/run"]
 
 
+def test_ci_holds_the_tests_to_the_branches_that_they_take() -> None:
+    """By the line of CONTRIBUTING, whose last part fails below what pyproject.toml asks for."""
+    (line,) = (line for line in runs("ci.yml", "coverage") if "coverage" in line)
+    assert f"| branches | `{line}`" in (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["tool"]["coverage"]["run"]["branch"]
+    assert project["tool"]["coverage"]["report"]["fail_under"] >= 95
+
+
 def test_nothing_is_deployed_that_was_not_tested() -> None:
     """The deployment waits for the commit's tests and for its build, and no condition lets it run after a failure."""
     jobs = load(ROOT / ".github" / "workflows" / "pages.yml")["jobs"]
