@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
-from builder.ledger import GROUPS, KERNEL_LABELS, KERNELS
+from builder.ledger import GROUPS, KERNEL_LABELS
 from builder.roofline import BOUNDS, COMPUTE, LAUNCH_FLOOR, MEMORY, NO_BYTES, RIDGE, Roof
 from builder.units import GIB, QUANTITIES, one_decimal, significant, whole
 
@@ -141,10 +142,10 @@ class Position:
     fit: str
     largest_batch: int
 
-    @property
+    @cached_property
     def largest(self) -> str:
         """The kernel that takes most of the pass; the first of equals."""
-        return max(KERNELS, key=lambda kernel: self.share[kernel])
+        return max(self.share, key=self.share.__getitem__)
 
     @property
     def ridges_below(self) -> float:
@@ -152,7 +153,7 @@ class Position:
         run = self.intensity["attention"]
         return self.roof.bf16_ridge / run if run else 0
 
-    @property
+    @cached_property
     def matmuls(self) -> float:
         """Share of the five per-layer matmuls."""
         return sum(self.share[kernel] for kernel in GROUPS["matmuls"])

@@ -161,19 +161,14 @@ def _positions(grid: Grid, roof: Roof, arrays: Sequence[Arrays]) -> Iterator[dis
 
 def _add_sentences(columns: _Columns, positions: Iterable[display.Position]) -> None:
     """Verdict, warning, and the labels of the roofline's dots."""
-    texts: dict[str, list[str]] = {name: [] for name in ("verdict", "warning", "largest", "sublabel", "ridges_below")}
-    texts |= {f"{kernel}.label": [] for kernel in KERNELS}
+    names = ("verdict", "warning", "largest", "ridges_below", "sublabel", *(f"{kernel}.label" for kernel in KERNELS))
+    rows = []
     for at in positions:
-        binding, warning = display.verdict(at)
-        labels = display.chart_labels(at)
-        texts["verdict"].append(binding)
-        texts["warning"].append(warning)
-        texts["largest"].append(at.largest)
-        texts["ridges_below"].append(whole(at.ridges_below))
-        texts["sublabel"].append(labels.get(at.largest, ("", ""))[1])
-        for kernel in KERNELS:
-            texts[f"{kernel}.label"].append(labels.get(kernel, ("", ""))[0])
-    for name, values in texts.items():
+        labels, largest = display.chart_labels(at), at.largest
+        below = labels[largest][1] if largest in labels else ""
+        named = [labels[kernel][0] if kernel in labels else "" for kernel in KERNELS]
+        rows.append((*display.verdict(at), largest, whole(at.ridges_below), below, *named))
+    for name, values in zip(names, zip(*rows, strict=True), strict=True):
         columns.add(name, np.asarray(values, dtype=object).reshape(columns.shape), str)
     for kernel in KERNELS:
         columns.add(f"{kernel}.tip", np.asarray([display.tip(kernel)], dtype=object), str)
