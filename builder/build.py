@@ -22,7 +22,7 @@ from builder.facts import Facts
 from builder.grid import GRID_FILE, Grid, load_grid
 from builder.links import broken_links
 from builder.markup import malformed, pages
-from builder.packing import Beside, Packed, packed
+from builder.packing import Beside, Packed, has_spare, packed
 from builder.palette import TOKENS, Colours, kernel_css, pairing_css, read_colours, scheme_css
 from builder.prose import Prose, load_prose
 from builder.series import SERIES
@@ -262,8 +262,9 @@ def _shards(root: Path, grid: Grid) -> Iterator[Callable[[], list[Packed]]]:
         files = (GRID_FILE, f"content/models/{grid.model.name}.json", f"content/gpus/{gpu}.toml")
         names[gpu] = f"shards_{gpu}-{contents_key(root, files, _program())}.json"
     missing = [gpu for gpu, name in names.items() if not is_cached(root, name)]
-    # one part is left for here: drawing takes less time than making all of them
-    beside = Beside(grid, missing[:-1]) if len(missing) > 1 and (os.cpu_count() or 1) > 1 else None
+    # to draw takes less time than to make all of them: one part is left for here, where there are many
+    asked = missing[:-1] if len(missing) > 1 else missing if has_spare() else []
+    beside = Beside(grid, asked) if asked and (os.cpu_count() or 1) > 1 else None
 
     def made() -> list[Packed]:
         texts = {gpu: packed(grid, gpu) for gpu in missing if not beside or gpu not in beside.gpus}

@@ -49,18 +49,47 @@ def packed(grid: Grid, gpu: str) -> str:
     return json.dumps({"texts": texts, "largest": largest, "size": sizes[largest]}, ensure_ascii=False)
 
 
+def _started() -> subprocess.Popen[bytes]:
+    """A process that has loaded all it needs, and waits for a grid and names of GPUs; it ends with this one."""
+    code = str(Path(__file__).resolve().parent.parent)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([code, os.environ.get("PYTHONPATH", "")])}
+    return subprocess.Popen(
+        [sys.executable, "-m", "builder.packing"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    )
+
+
+_spare: list[subprocess.Popen[bytes]] = []
+
+
+def keep_spare() -> None:
+    """Have a process ready for the next build, so that it needn't wait for one to load."""
+    if not _spare:
+        _spare.append(_started())
+
+
+def has_spare() -> bool:
+    """Whether there is one that waits."""
+    return bool(_spare)
+
+
+def end_spare() -> None:
+    """Let the one that waits go."""
+    while _spare:
+        with _spare.pop() as process:
+            process.kill()
+
+
 class Beside:
     """Shards of some GPUs being made in a process of their own. One that fails leaves them to be made here."""
 
     def __init__(self, grid: Grid, gpus: Sequence[str]) -> None:
         self.gpus = gpus
         self._read = b""
-        command = [sys.executable, "-m", "builder.packing"]
-        code = str(Path(__file__).resolve().parent.parent)
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([code, os.environ.get("PYTHONPATH", "")])}
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
-        )
+        self._process = _spare.pop() if _spare else _started()
         self._thread = threading.Thread(target=self._talk, args=(pickle.dumps((grid, list(gpus))),), daemon=True)
         self._thread.start()
 
@@ -82,7 +111,8 @@ class Beside:
 
 
 if __name__ == "__main__":
-    asked_grid, asked_gpus = pickle.load(sys.stdin.buffer)
-    for asked in asked_gpus:
-        sys.stdout.buffer.write(packed(asked_grid, asked).encode() + b"\n")
-        sys.stdout.buffer.flush()
+    with contextlib.suppress(EOFError, KeyboardInterrupt):  # nobody asked
+        asked_grid, asked_gpus = pickle.load(sys.stdin.buffer)
+        for asked in asked_gpus:
+            sys.stdout.buffer.write(packed(asked_grid, asked).encode() + b"\n")
+            sys.stdout.buffer.flush()

@@ -29,6 +29,7 @@ from watchfiles import DefaultFilter, watch
 
 from builder.build import build as build_site
 from builder.errors import LessonError, LessonErrors, with_excerpts
+from builder.packing import end_spare, keep_spare
 
 HOST = "127.0.0.1"
 PORTS_TRIED = 50
@@ -405,7 +406,11 @@ def serve(
         try:
             for number, changed in enumerate(_changes(root, out, stop or threading.Event(), report)):
                 rebuild(changed)
+                if build is build_site:
+                    keep_spare()
                 if number == 0:
                     report(f"Serving {server.url} (Ctrl-C ends it).")
         except KeyboardInterrupt:
             report("Stopped.")
+        finally:
+            end_spare()

@@ -64,3 +64,22 @@ def test_one_that_is_not_waited_for_is_ended(grid: Grid) -> None:
     beside.close()
     assert beside._process.poll() is not None
     assert beside.texts() == {}
+
+
+def test_one_that_waits_is_taken_and_ends_with_who_asked(grid: Grid) -> None:
+    """Loaded beforehand, for a server whose next build is on its way; unasked it ends when its parent does."""
+    packing.keep_spare()
+    packing.keep_spare()
+    (waiting,) = packing._spare
+    beside = Beside(grid, ["a100"])
+    assert beside._process is waiting
+    assert not packing.has_spare()
+    assert beside.texts() == {"a100": packed(grid, "a100")}
+    beside.close()
+    packing.keep_spare()
+    (other,) = packing._spare
+    assert other.stdin
+    other.stdin.close()  # as happens when the parent is gone
+    assert other.wait(timeout=20) == 0
+    packing.end_spare()
+    assert not packing.has_spare()
