@@ -70,6 +70,19 @@ def test_a_bad_key_is_clamped_and_said(
     bench.expect_address(truth.point(**moved))
 
 
+def test_what_is_said_is_seen_until_the_bench_moves_on(open_bench: Callable[..., Bench]) -> None:
+    """A note stands over the foot of the page, for the eye alone: the status says it too."""
+    bench = open_bench("#tokens=63")
+    note = bench.page.locator("[data-said]")
+    expect(note).to_have_text("The bench has no position at 63 for tokens: it went to 64.")
+    expect(note).to_be_visible()
+    expect(note).to_have_attribute("aria-hidden", "true")
+    bench.move("tokens", 128)
+    expect(note).to_be_hidden()
+    bench.move("context", 0)
+    expect(note).to_contain_text("decode reads its own cache")
+
+
 def test_an_address_typed_over_another_moves_the_bench(open_bench: Callable[..., Bench], truth: Truth) -> None:
     """A new fragment on the open page, and Back to the one before."""
     bench = open_bench("#tokens=64")

@@ -87,7 +87,7 @@ def test_the_marks_of_a_link_have_room(open_bench: Callable[..., Bench], truth: 
     assert bench.page.evaluate(OVERFLOW) == [0, []]
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 720)])
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1440, 860), (1440, 895), (1280, 720), (1920, 1080)])
 def test_the_whole_bench_is_in_view_beside_the_text(
     open_bench: Callable[..., Bench], truth: Truth, width: int, height: int
 ) -> None:
@@ -97,6 +97,25 @@ def test_the_whole_bench_is_in_view_beside_the_text(
     for part in ("[data-controls]", ".verdict", "figure >> visible=true", "tr[data-kernel=total]"):
         expect(bench.root.locator(part).last).to_be_in_viewport(ratio=0.99)
     assert bench.root.evaluate("(e) => e.scrollHeight - e.clientHeight") == 0
+
+
+def test_the_contents_follow_wherever_one_jumps(open_bench: Callable[..., Bench]) -> None:
+    """The part is marked whose heading was passed last, also by a leap to the end and back."""
+    page = open_bench("").page
+    where = """() => {
+      const headings = [...document.querySelectorAll(".part h2[id]")];
+      const marked = document.querySelector("[data-contents] [aria-current]")?.hash.slice(1);
+      const passed = headings.filter((heading) => heading.getBoundingClientRect().top < innerHeight * 0.35);
+      return [marked, passed.at(-1)?.id];
+    }"""
+    seen = set()
+    for part in (0.5, 0.05, 1, 0.3, 0.85):
+        page.evaluate("(part) => scrollTo(0, part * document.documentElement.scrollHeight)", part)
+        page.wait_for_timeout(150)
+        marked, due = page.evaluate(where)
+        assert marked == due
+        seen.add(marked)
+    assert len(seen) == 5
 
 
 def test_figures_are_drawn_at_their_own_size(open_bench: Callable[..., Bench]) -> None:

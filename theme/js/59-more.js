@@ -4,7 +4,10 @@
   const menu = document.querySelector("[data-more]");
   if (!menu || !window.lesson) return;
   const status = document.querySelector("[data-announce]");
-  const say = (text) => { status.textContent = text; };
+  const say = (text) => {
+    status.textContent = text;
+    lesson.say(text);
+  };
 
   const save = (blob, name) => {
     const link = document.createElement("a");

@@ -14,7 +14,8 @@
       else link.removeAttribute("aria-current");
     }
   };
-  // wakes only when a heading crosses the upper third
-  const observer = new IntersectionObserver(mark, { rootMargin: "0px 0px -65% 0px" });
+  // wakes only when a heading crosses the upper third, however far the reader jumped
+  const observer = new IntersectionObserver(mark, { rootMargin: "1000000px 0px -65% 0px" });
   for (const heading of headings) observer.observe(heading);
+  mark();
 })();
