@@ -56,7 +56,7 @@ class TrailPoint(TypedDict):
 FRAMES: Frames = {
     "wide": Frame(570, 249, (44, 42, 12, 42)),
     "short": Frame(570, 149, (44, 42, 12, 42)),
-    "phone": Frame(264, 246, (44, 42, 12, 42)),
+    "phone": Frame(234, 246, (44, 42, 12, 42)),
     "strip": Frame(124, 60, (2, 2, 2, 2)),
 }
 

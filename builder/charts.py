@@ -227,7 +227,7 @@ def throughput_by_dtype(colours: Colours, data: Data) -> Picture:
         "left": "size == 'wide' ? datum.panel * 276 : 0",
         "top": "size == 'wide' ? 0 : datum.panel * 146",
         "x0": "datum.left + 44",
-        "x1": "datum.x0 + datum.part * (size == 'wide' ? 122 : 196)",
+        "x1": "datum.x0 + datum.part * (size == 'wide' ? 122 : 180)",
         "y0": "datum.top + 18 + 25 * datum.row",
         "middle": "datum.y0 + 6.5",
         "y1": "datum.y0 + 13",
@@ -352,7 +352,7 @@ def two_counters(colours: Colours, data: Data) -> Picture:
     """The plane of memory activity and tensor activity in four regions: words in a square, and nothing measured."""
     high = data["full"][0]["high"]
     place = {
-        "px": f"width * datum.x * {high} + (size == 'wide' ? 16 : 10)",
+        "px": f"width * datum.x * {high} + (size == 'wide' ? 16 : 8)",
         "py": f"height * (1 - datum.y) * {1 - high} + (size == 'wide' ? 22 : 20) + 17 * datum.line"
         " + (datum.line > 0 ? 2 : 0)",
     }
@@ -390,7 +390,7 @@ def two_counters(colours: Colours, data: Data) -> Picture:
             fontSize=expr("datum.name ? 14 : 12"),
         ).encode(**in_px("px", "py")),
     ]
-    frames: Frames = {"wide": Frame(504, 232, (24, 8, 26, 42)), "phone": Frame(308, 232, (24, 8, 26, 42))}
+    frames: Frames = {"wide": Frame(504, 232, (24, 8, 26, 42)), "phone": Frame(PHONE - 32, 232, (24, 8, 26, 42))}
     return figure_of(
         "two-counters",
         colours,

@@ -68,7 +68,7 @@ def expr(expression: str) -> alt.ExprRef:
 
 # Figures in the text
 
-WIDE, PHONE = 536, 340  # px of a whole drawing
+WIDE, PHONE = 536, 320  # px of a whole drawing
 
 Colours = Mapping[str, str]
 Rows = Sequence[Mapping[str, Any]]

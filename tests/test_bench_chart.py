@@ -94,7 +94,7 @@ def radius(mark: ElementTree.Element) -> float:
 
 
 @pytest.mark.parametrize(
-    ("size", "total"), [("wide", (656, 303)), ("short", (656, 203)), ("phone", (350, 300)), ("strip", (128, 64))]
+    ("size", "total"), [("wide", (656, 303)), ("short", (656, 203)), ("phone", (320, 300)), ("strip", (128, 64))]
 )
 def test_each_size_has_its_own_measure(size: Size, total: tuple[int, int]) -> None:
     """The SVG is drawn at the px it is shown at, never scaled."""

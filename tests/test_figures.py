@@ -163,7 +163,7 @@ def test_the_clients_script_leaves_the_replaced_rows_behind() -> None:
     assert json.loads(name) == "roofline"
     assert rows["kernels"] == rows["trails"] == []
     assert len(rows["roofs"]) == 6
-    assert handed["sizes"]["phone"]["width"] == 264
+    assert handed["sizes"]["phone"]["width"] == 234
 
 
 def test_the_scheme_rules_cover_fill_and_stroke_of_every_colour() -> None:
