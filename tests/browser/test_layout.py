@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from builder.charts import FRAMES
 from tests.browser.bench import Bench, Truth
@@ -26,6 +26,26 @@ OVERFLOW = """() => {
     element.matches(".value") && element.scrollWidth > element.clientWidth
     || element.getBoundingClientRect().right > root.clientWidth && !element.closest(scrolls)));
   return [root.scrollWidth - root.clientWidth, wide.slice(0, 5).map((e) => e.outerHTML.slice(0, 80))];
+}"""
+# Neighbours in a row of the ledger whose texts meet.
+COLLISIONS = """() => {
+  const shown = (cell) => {
+    const range = document.createRange(), boxes = [];
+    for (const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT); walk.nextNode();) {
+      const parent = walk.currentNode.parentElement;
+      if (!walk.currentNode.data.trim() || getComputedStyle(parent).clipPath !== "none") continue;
+      range.selectNodeContents(walk.currentNode);
+      boxes.push(...range.getClientRects());
+    }
+    boxes.push(...[...cell.querySelectorAll("svg, .latency")].map((e) => e.getBoundingClientRect()));
+    const wide = boxes.filter((box) => box.width);
+    return wide.length && { text: cell.innerText, left: Math.min(...wide.map((box) => box.left)),
+      right: Math.max(...wide.map((box) => box.right)) };
+  };
+  return [...document.querySelectorAll(".ledger tr")].flatMap((row) => {
+    const cells = [...row.children].map(shown).filter(Boolean);
+    return cells.slice(1).flatMap((cell, i) => (cell.left < cells[i].right + 2 ? [[cells[i].text, cell.text]] : []));
+  });
 }"""
 CONTROLS_OPEN = {"width": 390, "height": 844}
 
@@ -120,7 +140,7 @@ def test_the_contents_follow_wherever_one_jumps(open_bench: Callable[..., Bench]
 
 def test_figures_are_drawn_at_their_own_size(open_bench: Callable[..., Bench]) -> None:
     """No text of a drawing is scaled below 12 px."""
-    for size, width, height in (("wide", 1440, 900), ("short", 1280, 720), ("phone", 390, 844), ("strip", 320, 568)):
+    for size, width, height in (("wide", 1440, 900), ("short", 1280, 720), ("phone", 320, 568), ("strip", 320, 568)):
         bench = open_bench(width=width, height=height)
         assert bench.drawn(size)["width"] == FRAMES[size].total[0], size  # type: ignore[index]
 
@@ -185,6 +205,73 @@ def test_a_phone_offers_all_columns(open_bench: Callable[..., Bench]) -> None:
     bench.page.get_by_label("all columns").check()
     expect(work).to_be_visible()
     assert bench.page.evaluate(OVERFLOW) == [0, []]
+
+
+@pytest.mark.parametrize("width", [320, 390])
+@pytest.mark.parametrize("every", [False, True])
+def test_no_cell_of_the_ledger_runs_into_the_next(
+    open_bench: Callable[..., Bench], truth: Truth, width: int, every: bool
+) -> None:
+    """On a phone each text ends before the next begins, at the longest numbers too; the names stay where it scrolls."""
+    bench = open_bench(width=width, height=844)
+    bench.page.get_by_label("all columns").set_checked(every)
+    for point in _points(truth):
+        bench.page.evaluate("(fragment) => { location.hash = fragment; }", truth.fragment(point))
+        bench.expect_at(point)
+        assert bench.page.evaluate(COLLISIONS) == [], point
+    name = bench.root.locator("tr[data-kernel=attention] .name")
+    before = name.bounding_box()
+    bench.root.locator(".ledger-box").evaluate("(box) => { box.scrollLeft = 400; }")
+    assert name.bounding_box() == before
+
+
+def test_without_script_the_strip_keeps_its_shape(open_page: Callable[..., Page], site: Any) -> None:
+    """The drawing stands left of the numbers, and what nobody can move does not follow the reader."""
+    page = open_page(javascript=False, width=390, height=844)
+    page.goto(site.url)
+    drawing, numbers = (page.locator(f".strip {part}").bounding_box() for part in ("figure", ".strip-numbers"))
+    assert drawing
+    assert numbers
+    assert drawing["x"] + drawing["width"] <= numbers["x"]
+    assert drawing["y"] == pytest.approx(numbers["y"], abs=20)
+    page.locator("main h2").last.scroll_into_view_if_needed()
+    expect(page.locator(".strip")).not_to_be_in_viewport()
+
+
+@pytest.mark.parametrize(("width", "height"), [(844, 390), (640, 360)])
+def test_a_low_window_keeps_room_for_the_text(open_bench: Callable[..., Bench], width: int, height: int) -> None:
+    """There the strip is one line: the point, the rate, the button; open, all of its controls are reached."""
+    bench = open_bench("#gpu=a100&weights=int4", width=width, height=height)
+    strip = bench.page.locator("[data-strip]")
+    for part in (".strip-point", ".strip-rate", "[data-toggle]"):
+        expect(strip.locator(part)).to_be_visible()
+    assert strip.evaluate("(e) => e.offsetHeight") <= 48
+    bench.page.locator("main h2").last.scroll_into_view_if_needed()
+    bench.toggle.click()
+    assert bench.page.locator("[data-top]").evaluate("(e) => e.getBoundingClientRect().bottom") < height
+    bench.page.locator("[data-reset]").scroll_into_view_if_needed()
+    expect(bench.page.locator("[data-reset]")).to_be_in_viewport()
+    expect(bench.toggle).to_be_in_viewport(ratio=0.99)
+
+
+def test_an_open_strip_gives_way_to_a_heading(open_bench: Callable[..., Bench]) -> None:
+    """A link to a part closes the controls, and the heading is seen below the strip."""
+    bench = open_bench(width=390, height=844)
+    bench.toggle.click()
+    bench.page.locator(".part .onward a[rel=next]").first.evaluate("(link) => link.click()")
+    expect(bench.page.locator("[data-controls]")).to_be_hidden()
+    heading, strip = bench.page.locator("main h2").nth(1), bench.page.locator("[data-top]")
+    expect(heading).to_be_in_viewport()
+    bottom = strip.evaluate("(e) => e.getBoundingClientRect().bottom")
+    assert bottom <= heading.evaluate("(e) => e.getBoundingClientRect().top") < bottom + 60
+
+
+@pytest.mark.parametrize("width", [320, 1440])
+def test_code_and_formulas_are_whole(open_bench: Callable[..., Bench], width: int) -> None:
+    """Nothing of them is cut off, down to the narrowest screen."""
+    boxes = open_bench(width=width, height=900).page.locator("pre, .math")
+    assert boxes.count() > 2
+    assert boxes.evaluate_all("(all) => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.innerText)") == []
 
 
 def test_the_figures_follow_the_scheme_live(open_bench: Callable[..., Bench], truth: Truth) -> None:

@@ -9,17 +9,33 @@
   const at = (name, point, kind) => axes[name][kind][axes[name].values.indexOf(point[name])];
   const rest = shardAxes.filter((axis) => axis !== "gpu");
 
+  const isOpen = () => top.hasAttribute("data-open");
   const open = (on) => {
     top.toggleAttribute("data-open", on);
     toggle.setAttribute("aria-expanded", String(on));
     toggle.textContent = on ? "Close" : "Controls";
   };
-  toggle.addEventListener("click", () => open(!top.hasAttribute("data-open")));
+  toggle.addEventListener("click", () => open(!isOpen()));
   top.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !top.hasAttribute("data-open")) return;
+    if (event.key !== "Escape" || !isOpen()) return;
     open(false);
     toggle.focus();
   });
+
+  // Open, it would hide where Tab or a link to a heading leads. A press elsewhere leaves it: the page would move below it.
+  document.addEventListener("focusin", ({ target }) => {
+    if (!isOpen() || top.contains(target) || !target.matches(":focus-visible")) return;
+    open(false);
+    target.scrollIntoView({ block: "nearest" });
+  });
+  const leaveFor = (fragment) => {
+    const heading = isOpen() && !fragment.includes("=") && document.getElementById(fragment.slice(1));
+    if (!heading || top.contains(heading)) return null;
+    open(false);
+    return heading;
+  };
+  document.addEventListener("click", ({ target }) => leaveFor(target.closest?.('a[href^="#"]')?.hash ?? "#"));
+  addEventListener("hashchange", () => leaveFor(location.hash)?.scrollIntoView());
 
   lesson.onPoint((point, change) => {
     const words = {
