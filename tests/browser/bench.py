@@ -30,7 +30,9 @@ PATIENCE = 5.0  # seconds until a page that doesn't come to rest fails its test
 READ = """() => {
   const text = (element) => element === null ? null : element.textContent.replace(/\\s+/g, " ").trim();
   const bench = document.querySelector("[data-bench]");
-  const all = (selector, root = bench) => [...root.querySelectorAll(selector)];
+  // on a narrow screen its body stands apart
+  const parts = [...document.querySelectorAll("[data-bench]")];
+  const all = (selector, root) => (root ? [root] : parts).flatMap((part) => [...part.querySelectorAll(selector)]);
   const of = (elements, key, read) => Object.fromEntries(elements.map((e) => [e.dataset[key], read(e)]));
   const controls = {}, shown = {}, spoken = {};
   for (const control of all("[data-control]")) {
@@ -46,16 +48,16 @@ READ = """() => {
   const rows = all("tr[data-kernel]");
   return {
     controls, shown, spoken, echoes,
-    strip: text(bench.querySelector(".strip-point")),
+    strip: text(all(".strip-point")[0]),
     readouts: of(all("[data-readout]"), "readout", text),
     cells: of(rows, "kernel", (row) => of(all("[data-column]", row), "column", text)),
     bounds: of(rows.slice(0, -1), "kernel", (row) => row.querySelector("[data-bound]").dataset.bound),
     bars: of(rows.slice(0, -1), "kernel", (row) => Number(row.querySelector("[data-bar]").getAttribute("width"))),
     largest: rows.filter((row) => row.classList.contains("largest")).map((row) => row.dataset.kernel),
     fits: bench.dataset.fits,
-    memory: Number(bench.querySelector("[data-memory-used]").getAttribute("width")),
+    memory: Number(all("[data-memory-used]")[0].getAttribute("width")),
     busy: bench.getAttribute("aria-busy"),
-    past: bench.querySelector("[data-note]").classList.contains("past"),
+    past: all("[data-note]")[0].classList.contains("past"),
   };
 }"""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -106,7 +107,7 @@ def test_axe_finds_nothing_where_there_is_no_page(open_page: Callable[..., Page]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", [1440, 390, 320])
 def test_texts_of_drawings_are_read(open_bench: Callable[..., Bench], truth: Truth, scheme: str, width: int) -> None:
     """Contrast of 4.5 or more and 12 px or more, in the drawings of the build and in the live one."""
     bench = open_bench("#tokens=96", scheme=scheme, width=width, height=900)
@@ -140,6 +141,81 @@ def test_tab_goes_through_everything_in_order_and_shows_where_it_is(
     unseen = [stop for stop in stops if not stop["outlined"] or not stop["seen"]]
     assert [stop for stop in unseen if stop["type"] != "range"] == []
     assert len(stops) > 100
+
+
+# How far down a stop stands; not of the strip, which is always on top, nor of the contents, which have two columns.
+DOWN = """() => document.activeElement.closest("[data-top], .skips, .contents") ? null
+  : Math.round(document.activeElement.getBoundingClientRect().top + scrollY)"""
+
+
+def test_on_a_narrow_screen_tab_goes_down_the_page(open_bench: Callable[..., Bench], truth: Truth) -> None:
+    """The bench's body comes after part 4 by key, as it is seen; in a wide window, beside the controls."""
+    bench = open_bench("#tokens=64", width=700, height=844)
+    bench.expect_at(truth.point(tokens=64))
+    downs = [bench.page.evaluate(DOWN) for _ in _tabbed(bench.page)]
+    rows = [down for down in downs if down is not None]
+    assert len(rows) > 100
+    assert [(a, b) for a, b in itertools.pairwise(rows) if b < a - 60] == []  # more than words within a few lines
+    bench.expect_drawn(truth.point(tokens=64))
+    bench.page.set_viewport_size({"width": 1440, "height": 900})
+    expect(bench.page.get_by_role("complementary").locator(".bench-body")).to_be_visible()
+    bench.move("tokens", 8)
+    bench.expect_at(truth.point(tokens=8))
+    bench.expect_drawn(truth.point(tokens=8))
+
+
+def test_the_body_follows_the_bench_from_afar(open_bench: Callable[..., Bench], truth: Truth) -> None:
+    """What the bench says of itself in attributes holds for its body where that stands apart, and focus survives."""
+    bench = open_bench(width=1300, height=844)
+    row = bench.root.locator("tr[data-kernel=qkv_proj]")
+    row.focus()
+    bench.page.set_viewport_size({"width": 390, "height": 844})
+    expect(bench.page.locator(".part + .bench .bench-body")).to_have_count(1)
+    expect(row).to_be_focused()
+    bench.page.evaluate("(fragment) => { location.hash = fragment; }", truth.fragment(truth.point(tokens=64)))
+    bench.expect_at(truth.point(tokens=64))
+    expect(bench.root.locator(".picture-note .when-no")).to_be_visible()
+    expect(bench.root.locator(".picture-note .when-stale")).to_be_hidden()
+    bench.page.locator(".bound[data-readout=throughput]").first.evaluate("(link) => link.click()")
+    expect(bench.root.locator("[data-readout=throughput][data-pointed]")).to_have_count(1)
+
+
+def test_focus_is_never_behind_the_open_controls(open_bench: Callable[..., Bench]) -> None:
+    """Tab out of them closes them, and what it reaches is seen below the strip."""
+    bench = open_bench(width=390, height=844)
+    bench.toggle.click()
+    bench.page.locator("[data-more] summary").focus()
+    bench.page.keyboard.press("Tab")
+    expect(bench.page.locator("[data-controls]")).to_be_hidden()
+    seen = bench.page.evaluate(
+        """() => document.activeElement.getBoundingClientRect().top
+          - document.querySelector("[data-top]").getBoundingClientRect().bottom"""
+    )
+    assert seen >= 0
+
+
+@pytest.mark.parametrize("width", [320, 1440])
+def test_the_menu_is_whole_and_gives_focus_back(open_bench: Callable[..., Bench], width: int) -> None:
+    """Also beside a third button; a choice goes back to the word that opened it, Tab beyond its end closes it."""
+    bench = open_bench(width=width, height=700)
+    link, _ = bench.link_moving("tokens")
+    link.evaluate("(a) => a.click()")
+    if width < NARROW:
+        bench.toggle.click()
+    menu, summary = bench.page.locator("[data-more]"), bench.page.locator("[data-more] summary")
+    expect(bench.page.locator("[data-back]")).to_be_visible()
+    summary.press("Enter")
+    box = menu.locator("ul").bounding_box()
+    assert box
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    menu.locator("[data-take=share]").press("Enter")
+    expect(menu).not_to_have_attribute("open", "")
+    expect(summary).to_be_focused()
+    summary.press("Enter")
+    menu.locator("button").last.focus()
+    bench.page.keyboard.press("Tab")
+    expect(menu).not_to_have_attribute("open", "")
 
 
 def test_a_focused_slider_is_seen(open_bench: Callable[..., Bench]) -> None:
@@ -186,6 +262,15 @@ def test_answers_and_proofs_open_and_close_by_key(open_bench: Callable[..., Benc
     page.keyboard.press("Escape")
     expect(proof).to_be_hidden()
     expect(mark).to_be_focused()
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_what_leads_through_the_lesson_is_44_px_high(open_bench: Callable[..., Bench], width: int) -> None:
+    """The switch of colours, the contents and the parts before and after, under a thumb."""
+    targets = open_bench(width=width, height=844).page.locator(".scheme, .contents a, .onward a >> visible=true")
+    heights = targets.evaluate_all("(all) => all.map((target) => target.getBoundingClientRect().height)")
+    assert len(heights) > 20
+    assert min(heights) >= 43.9
 
 
 @pytest.mark.parametrize("width", [1440, 1300, 390])

@@ -171,7 +171,7 @@ def test_only_the_drawing_in_sight_is_taken_over(open_bench: Callable[..., Bench
     bench.page.evaluate("() => scrollTo(0, 0)")
     bench.page.evaluate("() => lesson.set({ tokens: 64 }, 'control')")
     bench.page.wait_for_timeout(2000)  # longer than the page waits before it says that a picture stayed behind
-    expect(bench.root).not_to_have_attribute("data-stale", "")
+    expect(bench.root.first).not_to_have_attribute("data-stale", "")
 
 
 def test_without_vega_the_drawing_stands_and_the_numbers_move(

@@ -78,16 +78,20 @@
     svg: () => save(new Blob([drawing().text], { type: "image/svg+xml" }), fileName("svg")),
     png,
   };
+  const close = () => {
+    menu.querySelector("summary").focus(); // first: what is hidden loses it to nobody
+    menu.open = false;
+  };
   menu.addEventListener("click", async (event) => {
     const action = event.target.closest("button")?.dataset.take;
     if (!action) return;
     await ACTIONS[action]();
-    menu.open = false;
+    close();
   });
-  menu.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !menu.open) return;
-    menu.open = false;
-    menu.querySelector("summary").focus();
+  menu.addEventListener("keydown", (event) => { if (event.key === "Escape" && menu.open) close(); });
+  // to what holds the menu focus goes where a browser gives a pressed button none
+  menu.addEventListener("focusout", ({ relatedTarget: to }) => {
+    if (to && !menu.contains(to) && !to.contains(menu)) menu.open = false;
   });
   document.addEventListener("pointerdown", (event) => { if (!menu.contains(event.target)) menu.open = false; });
 })();

@@ -10,18 +10,17 @@
     const fragment = whole.test(href) && !link.dataset.offGrid ? href : lesson.fragment(pointOf());
     return { link, pointOf, fragment };
   });
-  const bench = document.querySelector("[data-bench]");
   let followed = null;
   let marked = []; // the links that stand out now
 
   // the readout or the cells that a bound number speaks of
   const pointOut = (link) => {
-    for (const element of bench.querySelectorAll("[data-pointed]")) element.removeAttribute("data-pointed");
+    for (const element of document.querySelectorAll("[data-pointed]")) element.removeAttribute("data-pointed");
     if (!link) return;
     const { readout, kernel, column } = link.dataset;
     const places = readout ? [`[data-readout="${readout}"]`]
       : (kernel ?? "").split(" ").filter(Boolean).map((row) => `[data-kernel="${row}"] [data-column="${column}"]`);
-    for (const place of places) bench.querySelector(place)?.setAttribute("data-pointed", "");
+    for (const place of places) document.querySelector(`[data-bench] ${place}`)?.setAttribute("data-pointed", "");
   };
 
   for (const entry of links) {

@@ -4,7 +4,6 @@
   "use strict";
   const figures = [...document.querySelectorAll("figure[data-figure][data-spec]")];
   if (!figures.length || !window.lesson) return;
-
   const bench = document.querySelector("[data-bench]");
   const inSight = new Set();
   const views = new WeakMap(); // [data-variant] element → its Vega view; null: it stays as it was drawn
@@ -61,7 +60,7 @@
 
   // the bench's own picture comes in any case: paper gets it from wherever one reads
   const needed = () => {
-    const first = figures.filter((figure) => bench?.contains(figure) || inSight.has(figure));
+    const first = figures.filter((figure) => figure.closest("[data-bench]") || inSight.has(figure));
     return [...new Set([figures[0].dataset.runtime, ...first.map((figure) => figure.dataset.spec)])];
   };
 
@@ -86,7 +85,8 @@
     update();
   }, { rootMargin: "25%" });
   for (const figure of figures) observer.observe(figure);
-  for (const intent of ["pointerover", "pointerdown", "keydown", "focusin"]) bench?.addEventListener(intent, wake);
+  const intents = ["pointerover", "pointerdown", "keydown", "focusin"]; // on either part, wherever it stands
+  for (const part of bench?.children ?? []) intents.forEach((intent) => part.addEventListener(intent, wake));
   addEventListener("load", () => (window.requestIdleCallback ?? setTimeout)(prefetch));
   addEventListener("resize", update); // another drawing may have come into sight
   addEventListener("beforeprint", () => refreshAll(true)); // paper has its own choice of drawings
