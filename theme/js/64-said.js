@@ -6,6 +6,7 @@
   if (!line || !window.lesson) return;
   const READ = 12_000;
   let timer = 0;
+  line.setAttribute("aria-hidden", "true");
 
   lesson.say = (text) => {
     clearTimeout(timer);
