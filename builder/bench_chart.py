@@ -62,7 +62,7 @@ FRAMES: Frames = {
 
 
 X_LOW, X_HIGH = 0.1, 10_000  # FLOP/byte
-Y_LOW, Y_HIGH = 1, 5_000  # TFLOP/s: 2,000 would cut the B200
+Y_LOW, Y_HIGH = 1, 8_000  # TFLOP/s: a trail and names above the FP8 roof of the B200
 
 
 def roofline(
@@ -124,7 +124,7 @@ def _expected_marks(
         "roof": 1,
         "lanes": sum(max(xs) >= 1.05 * min(xs) for family, xs in reach.items() if family != "lm_head"),
         "dots": sum(row["x"] is not None for row in kernels),
-        "names": 2 * (len(gpus) - 1) if text else 0,
+        "names": 2 if text else 0,  # others give way to the dots and their names
         "labels": 2 if text and any(row["label"] and row["largest"] for row in kernels) else 0,
     }
 
@@ -426,6 +426,11 @@ def _under_the_axis(colours: Mapping[str, str]) -> alt.Chart:
     )
 
 
+# A phone has room for the first part of a name.
+_NAMED = {
+    part: f"!isValid(datum.{part}) ? '' : size == 'phone' ? split(datum.{part}, ', ')[0] : datum.{part}"
+    for part in ("label", "sublabel")
+}
 # The largest dot and those on the slope are named right and below, on the roof the largest below and others above,
 # elementwise left. A second part stands beside the first, or below it. All in px.
 _LAID_OUT = {
@@ -435,20 +440,30 @@ _LAID_OUT = {
     "side": "datum.roofed ? (datum.largest ? 'below' : datum.y * 1.001 < chip[arithmetic] ? 'under' : 'above') :"
     " datum.family == 'elementwise' && datum.px - datum.r - 6 - max(datum.w1, datum.w2) > -8 ? 'left' : 'right'",
     "beside": "datum.px + 0.8 * datum.r + 8",
+    "lower": _py("chip.bf16"),
     "under": "datum.py + 0.55 * datum.r + 7",
-    "stacked": "datum.sublabel != '' && (datum.side == 'below' || datum.side == 'left' || datum.side == 'right' &&"
+    "below": "max(datum.py + datum.r, datum.lower) + 16",
+    # what stands below the roof stays right of the slope, and goes where there is no room for it
+    "slope": f"{_px('chip.bf16 / chip.bandwidth')} - (datum.below + 16 - datum.lower) / tan(climb) + 8",
+    "edge": "datum.largest ? width - 6 : datum.limit",
+    "alone": "datum.sublabel == '' || datum.side == 'below' && datum.slope + datum.w2 > datum.edge",
+    "stacked": "!datum.alone && (datum.side == 'below' || datum.side == 'left' || datum.side == 'right' &&"
     " (datum.beside + datum.w1 + 8 + datum.w2 > width + 38 ||"
     " datum.largest && size != 'short' && datum.under + 24 < height))",
-    "w": "datum.stacked ? max(datum.w1, datum.w2) : datum.w1 + (datum.sublabel == '' ? 0 : 8 + datum.w2)",
+    "w": "datum.stacked ? max(datum.w1, datum.w2) : datum.w1 + (datum.alone ? 0 : 8 + datum.w2)",
     "left": "datum.side == 'right' ? min(datum.beside, width + 38 - datum.w) :"
     " datum.side == 'under' ? min(datum.px + 4, width - datum.w) :"
     " datum.side == 'left' ? datum.px - 0.7 * datum.r - 6 - datum.w :"
-    " clamp(datum.side == 'below' && arithmetic == 'fp8' ? datum.px - datum.w : datum.px - datum.w / 2,"
-    " 0, datum.limit - datum.w)",
-    "y1": "datum.side == 'right' ? min(datum.under, height - 9) :"
-    f" datum.side == 'below' ? max(datum.py + datum.r, {_py('chip.bf16')}) + 16 :"
+    " datum.side == 'above' ? clamp(datum.px - datum.w / 2, 0, datum.edge - datum.w) :"
+    # under two roofs attention is named to the right
+    " min(max(arithmetic == 'fp8' ? datum.px + datum.r + 4 - datum.w : datum.px - datum.w / 2, datum.slope),"
+    " datum.edge - datum.w)",
+    "y1": "datum.side == 'right' ?"
+    # the lower of two roofs would strike it through
+    " (arithmetic == 'fp8' && abs(datum.under - datum.lower) < 10 ? datum.lower + 11 : min(datum.under, height - 9)) :"
+    " datum.side == 'below' ? datum.below :"
     " datum.side == 'under' ? datum.py + max(datum.r, 4) + 14 :"
-    " datum.side == 'above' ? max(datum.py - max(datum.r, 8) - 9, -8) :"
+    " datum.side == 'above' ? max(datum.py - max(datum.r, 8) - 9, -5) :"
     " datum.py - 0.5 * datum.r - (datum.stacked ? 23 : 8)",
     "y2": "datum.y1 + (datum.stacked ? (datum.largest ? 16 : 15) : 0)",
 }
@@ -471,14 +486,14 @@ def _free_of_kernels(chart: alt.Chart, key: str, always: str = "false") -> alt.C
     chart = calculate(chart, {"limit": "width", "kernel": str(list(FILLS))}).transform_flatten(["kernel"])
     fields = ["x", "y", "family", "share", "largest", "label", "sublabel"]
     kernels = alt.LookupData(data=alt.NamedData(name="kernels"), key="kernel", fields=fields)
-    named = {field: f"isValid(datum.{field}) ? datum.{field} : ''" for field in ("label", "sublabel")}
     # what has no name takes no room: most kernels, and laying out is most of the work of a live drawing
     laid_out = {field: f"datum.label == '' ? 0 : {rule}" for field, rule in _LAID_OUT.items()}
-    chart = calculate(chart.transform_lookup(lookup="kernel", from_=kernels), {**named, **_PLACED, **laid_out})
+    chart = calculate(chart.transform_lookup(lookup="kernel", from_=kernels), {**_NAMED, **_PLACED, **laid_out})
     box = _touches("datum.x_left", "datum.x_left + datum.w_text", "datum.y_text - 6", "datum.y_text + 6")
     dot = (
-        "abs(datum.y_text - datum.py) < datum.r + 10 && datum.px + datum.r > datum.x_left - 6 &&"
-        " datum.px - datum.r < datum.x_left + datum.w_text + 6"
+        # past the right edge there is no dot
+        "datum.x_left <= width && abs(datum.y_text - datum.py) < datum.r + 10 &&"
+        " datum.px + datum.r > datum.x_left - 6 && datum.px - datum.r < datum.x_left + datum.w_text + 6"
     )
     return (
         chart.transform_calculate("hit", f"isValid(datum.x) && ({dot} || {box}) ? 1 : 0")
@@ -511,7 +526,7 @@ def _named_roofs() -> alt.Chart:
 
 
 def _roof_names(colours: Mapping[str, str]) -> alt.Chart:
-    """Names of the roofs. One on a slope gives way to the dots and their names."""
+    """Names of the roofs. Those that aren't chosen give way to the dots and their names."""
     place = {
         # left of its slope when the chosen roof is lower, else right of it, where there is more room
         "before": "(datum.near || datum.peak == chip.bf16) && datum.peak / datum.ridge > chip.bandwidth",
@@ -526,7 +541,7 @@ def _roof_names(colours: Mapping[str, str]) -> alt.Chart:
         "colour": f"datum.chosen ? '{colours['ink']}' : '{colours['ink3']}'",
     }
     return _text(
-        _free_of_kernels(calculate(_named_roofs(), place), "text", always="datum.end"),
+        _free_of_kernels(calculate(_named_roofs(), place), "text", always="datum.rank < 0"),
         "names",
         colours["paper"],
         key="datum.text",
@@ -572,11 +587,11 @@ def _labels(colours: Mapping[str, str]) -> alt.Chart:
     # the name of a dot on the roof keeps clear of the largest, where that is to the right; and names of roofs follow
     summit = {
         "middle": "datum.largest && datum.roofed ? datum.px : -1",
-        "edge": "datum.largest && datum.roofed ? datum.px - datum.r - 12 : width",
+        "foot": "datum.largest && datum.roofed ? datum.px - datum.r - 12 : width",
     }
-    chart = calculate(chart, summit).transform_joinaggregate(middle="max(middle)", edge="min(edge)")
-    limit = "datum.largest ? width - 14 : datum.roofed && datum.px < datum.middle ? datum.edge : width"
-    chart = calculate(chart, {"limit": limit, **_LAID_OUT})
+    chart = calculate(chart, summit).transform_joinaggregate(middle="max(middle)", foot="min(foot)")
+    limit = "datum.roofed && datum.px < datum.middle ? datum.foot : width"
+    chart = calculate(chart, {"limit": limit, **_NAMED, **_LAID_OUT})
     # every label beside every other
     other = "datum.other"
     box = _touches(f"{other}.left", f"{other}.left + {other}.w", f"{other}.y1 - 6", f"{other}.y2 + 6")
@@ -592,13 +607,16 @@ def _labels(colours: Mapping[str, str]) -> alt.Chart:
     )
     chart = chart.transform_calculate("part", "[0, 1]").transform_flatten(["part"])
     words = {
-        "text": "datum.part == 0 ? datum.label : datum.stacked && datum.y2 + 7 > height && !datum.roofed ? '' :"
-        " datum.sublabel",
+        "text": "datum.part == 0 ? datum.label : datum.alone || datum.stacked && datum.y2 + 7 > height &&"
+        " !datum.roofed ? '' : datum.sublabel",
         "strong": "datum.part == 0 && datum.largest",
         "align": "datum.side == 'left' ? 'right' : (datum.side == 'above' || datum.side == 'below') &&"
-        " (datum.stacked || datum.sublabel == '') ? 'center' : 'left'",
-        "x_text": "datum.align == 'right' ? datum.left + datum.w : datum.align == 'center' ?"
-        " datum.left + datum.w / 2 : datum.left + (datum.part == 1 && !datum.stacked ? datum.w1 + 8 : 0)",
+        " (datum.stacked || datum.alone) ? 'center' : 'left'",
+        # the first part stays as near its dot as the box of both lets it
+        "x_text": "datum.align == 'right' ? datum.left + datum.w :"
+        " datum.align == 'left' ? datum.left + (datum.part == 1 && !datum.stacked ? datum.w1 + 8 : 0) :"
+        " datum.part == 1 ? datum.left + datum.w / 2 :"
+        " clamp(datum.px, datum.left + datum.w1 / 2, datum.left + datum.w - datum.w1 / 2)",
         "y_text": "datum.part == 0 ? datum.y1 : datum.y2",
         "colour": f"datum.strong ? inks[datum.family] : '{colours['ink2']}'",
     }

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import re
 from functools import cache
 from pathlib import Path
@@ -107,7 +108,7 @@ def test_a_dot_stands_at_its_intensity_on_the_roof() -> None:
     attention = next(mark for mark in layer(drawn(), "dots") if mark.get("fill") == COLOURS["attention"])
     x, y = place(attention)
     assert x == pytest.approx(570 * 1.60206 / 5, abs=0.01)
-    assert y == pytest.approx(249 * (1 - 1.12710 / 3.69897), abs=0.01)
+    assert y == pytest.approx(249 * (1 - 1.12710 / 3.90309), abs=0.01)
 
 
 def test_the_area_of_a_dot_is_its_share_and_never_vanishes() -> None:
@@ -228,11 +229,72 @@ def test_the_largest_keeps_its_name_where_shares_round_to_the_same() -> None:
 
 
 def test_an_end_of_the_trail_without_room_above_is_not_named() -> None:
-    """Under the FP8 roof of a B200 the trail runs along the top of the plot."""
+    """Under the FP8 roof of a B200 the trail runs along the top of the plot, which the short one has no room above."""
     away = [dot("attention", 60.0, 0.9, largest=True, label="attention 90 %")]
     high: Any = [{**row, "y": min(4500.0, 8.0 * row["x"])} for row in trail("matmuls", 2.0, 3000.0)]
-    assert "4,096 tokens" not in words(drawn(away, high, "b200", arithmetic="fp8"), "ends")
-    assert "4,096 tokens" in words(drawn(away), "ends")
+    assert "4,096 tokens" not in words(drawn(away, high, "b200", arithmetic="fp8", size="short"), "ends")
+    assert "4,096 tokens" in words(drawn(away, high, "b200", arithmetic="fp8"), "ends")
+    assert "4,096 tokens" in words(drawn(away, size="short"), "ends")
+
+
+@pytest.mark.parametrize("size", ["wide", "short", "phone", "strip"])
+def test_the_highest_roof_and_its_trail_stay_inside_the_plot(size: Size) -> None:
+    """The trail of the matmuls runs above the FP8 roof of a B200, at 4,500 TFLOP/s; the plot has a place for both."""
+    high: Any = [{**row, "y": min(4500.0, 8.0 * row["x"])} for row in trail("matmuls", 2.0, 3000.0)]
+    svg = drawn(trails=high, gpu="b200", arithmetic="fp8", size=size)
+    for name in ("roof", "lanes"):
+        (line,) = layer(svg, name)
+        heights = [float(number) for number in re.findall(r"[ML][^,]+,([^ML]+)", line.attrib["d"])]
+        assert heights
+        assert min(heights) - float(line.attrib["stroke-width"]) / 2 >= (-2 if size == "strip" else 0), name
+
+
+FAR_RIGHT: Any = {**dot("gate_proj", 2000.0, 0.2, largest=True, label="gate 20 %"), "y": 989.0}
+LONG = "five matmuls 75 %, LM head 6.7 %"
+
+
+@pytest.mark.parametrize("size", ["wide", "short", "phone"])
+@pytest.mark.parametrize("arithmetic", ["bf16", "fp8"])
+def test_the_name_of_the_largest_on_the_roof_stands_under_its_dot(size: Size, arithmetic: str) -> None:
+    """However long the words below it are; and none of them reaches over the slope of the roof."""
+    gate = {**FAR_RIGHT, "sublabel": LONG, "y": 989.0 if arithmetic == "bf16" else 1979.0}
+    svg = drawn([gate], arithmetic=arithmetic, size=size)
+    (dot_x, _), frame = place(layer(svg, "dots")[0]), bench_chart.FRAMES[size]
+    head = next(mark for mark in layer(svg, "labels") if mark.text == "gate 20 %")
+    assert abs(place(head)[0] - dot_x) <= 35
+    for mark in layer(svg, "labels"):
+        x, y = place(mark)
+        slope = frame.width * (math.log10(10 * 989 / 3.35) - (y / frame.height - 1) * 3.90309 - 2.99520) / 5
+        assert x - 6 * len(mark.text or "") / 2 > slope, mark.text
+
+
+def test_a_phone_names_the_first_of_several() -> None:
+    """There is no room for more; other sizes name them all."""
+    gate = dot("gate_proj", 1.0, 0.222, largest=True, label="gate 22 %", sublabel=LONG)
+    assert words(drawn([gate], size="phone"), "labels") == ["gate 22 %", "five matmuls 75 %"]
+    assert words(drawn([gate]), "labels") == ["gate 22 %", LONG]
+
+
+def test_the_lower_of_two_roofs_strikes_no_name_through() -> None:
+    """A dot on the slope a little above the BF16 roof has its name below that roof."""
+    matmuls: Any = {**dot("gate_proj", 310.0, 0.025, label="five matmuls 2.5 %"), "y": 310 * 3.35}
+    attention = dot("attention", 4.0, 0.97, largest=True, label="attention 97 %")
+    lower = 249 * (1 - 2.99520 / 3.90309)
+    heights = [
+        place(mark)[1]
+        for mark in layer(drawn([matmuls, attention], arithmetic="fp8"), "labels")
+        if mark.text == "five matmuls 2.5 %"
+    ]
+    assert heights
+    assert all(abs(y - lower) >= 9 for y in heights)
+
+
+def test_the_name_of_another_roof_gives_way_to_that_of_a_dot() -> None:
+    """A long name reaches past the right edge, where the other roofs have theirs; the chosen roof keeps its own."""
+    crowded = [dot("gate_proj", 124.0, 0.01, largest=True, label="w" * 40)]
+    assert {"A100", "H100"} <= set(words(drawn(), "names"))
+    assert "A100" not in words(drawn(crowded), "names")
+    assert "H100" in words(drawn(crowded), "names")
 
 
 @pytest.mark.parametrize("size", ["wide", "short", "phone"])
@@ -286,7 +348,7 @@ def test_with_fp8_arithmetic_the_name_of_attention_stays_under_its_own_roof() ->
     svg = drawn([gate, attention], arithmetic="fp8")
     assert words(svg, "labels") == ["gate 21 %", "five matmuls 79 %", "attention 3.4 %"]
     heights = {mark.text: place(mark)[1] for mark in layer(svg, "labels")}
-    lower_roof = 249 * (1 - 2.99520 / 3.69897)
+    lower_roof = 249 * (1 - 2.99520 / 3.90309)
     assert heights["attention 3.4 %"] > lower_roof + 10
     assert heights["gate 21 %"] > lower_roof + 10
 

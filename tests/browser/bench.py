@@ -14,7 +14,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from builder.charts import FRAMES
+from builder.bench_chart import FRAMES, Y_HIGH
 from builder.grid import AXES, Grid, load_grid
 from builder.ledger import KERNELS, Point
 from builder.page import axis_texts
@@ -232,7 +232,7 @@ class Truth:
                 continue
             r = max(3.0, whole * math.sqrt(row["share"]))
             x = frame.width * math.log10(row["arithmetic_intensity"] / 0.1) / 5
-            y = frame.height * (1 - math.log(row["attainable_flops"] / 1e12) / math.log(5000))
+            y = frame.height * (1 - math.log(row["attainable_flops"] / 1e12) / math.log(Y_HIGH))
             expected[row["kernel"]] = (left + min(x, frame.width - r if x > frame.width else x), top + y, r)
         if set(found) != set(expected) or len(seen["dots"]) != len(expected):
             wrong.append(f"dots of {sorted(found)}, not of {sorted(expected)}")
