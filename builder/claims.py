@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from builder.dimensions import TOKEN
-from builder.grid import AXES
+from builder.grid import AXES, NOUNS
 from builder.syntax import Fact, wrong
 from builder.values import COUNTED, Array, Place, Span, Value, show_value
 from builder.vocabulary import ON_EVERY_GPU, Vocabulary
@@ -138,7 +138,7 @@ class Sweep:
             hint = "decode has no context of 0" if place.phase == "decode" else None
             message = f"no point of the grid has {given}: a claim over nothing says nothing"
             raise wrong(message, self.fact.offset(node), hint)
-        self.ranges.append(f"{points:,} points of the grid: {ends.words(self.free)}")
+        self.ranges.append(f"{points:,} points of the grid: {ends.words(self.free, self.vocabulary.grid.texts)}")
         return True
 
     def _corners(self, place: Place, body: ast.expr) -> Iterator[tuple[Place, tuple[str, ...]]]:
@@ -235,13 +235,15 @@ class _Ends:
                 new = list(gpus) if axis == "gpu" else [value]
             values.extend(each for each in new if each not in values)
 
-    def words(self, free: tuple[str, ...]) -> str:
-        """'phase decode; tokens 1 to 4,096; gpu a100, h100'."""
+    def words(self, free: tuple[str, ...], texts: Mapping[str, str]) -> str:
+        """'decode; tokens 1 to 4,096; A100, H100; BF16 weights': values as they are shown, by `texts`."""
         parts = []
         for axis, values in self.found.items():
             if axis in COUNTED and axis in free:
                 parts.append(f"{axis} {min(values):,} to {max(values):,}")
             else:
-                shown = ", ".join(f"{value:,}" if isinstance(value, int) else str(value) for value in values)
-                parts.append(f"{axis} {shown}")
+                shown = ", ".join(
+                    f"{value:,}" if isinstance(value, int) else texts.get(value, value) for value in values
+                )
+                parts.append(f"{axis} {shown}" if axis in COUNTED else f"{shown} {NOUNS.get(axis, '')}".rstrip())
         return "; ".join(parts)

@@ -87,6 +87,9 @@ def readout(quantity: str) -> Callable[[float], str]:
     return lambda value: text(value / size)
 
 
+_SAME = 5e-10  # a share that is no farther from an edge of rounding is on it
+
+
 def share_code(share: float) -> int:
     """A share as the number of a bin: 0 for nothing, else 1 + how often 0.05 % goes into it.
 
@@ -97,7 +100,7 @@ def share_code(share: float) -> int:
         return 0
     bins = share * 2000
     code = 1 + min(int(bins), 2000)
-    if abs(bins - round(bins)) < 1e-6:
+    if abs(bins - round(bins)) < _SAME * 2000:
         # on an edge, the bin is the one on whose side formatting rounds
         texts = _SHARE_TEXT(share), rough_percent(share)
         beside = (near for near in (code, code - 1, code + 1) if 0 < near < len(SHARE_TEXTS))
@@ -110,12 +113,15 @@ def _middle(code: int) -> float:
 
 
 def rough_percent(share: float) -> str:
-    """A share as a sentence says it: '83 %', '7.4 %', '< 0.1 %'."""
+    """A share as a sentence says it: '83 %', '7.4 %', '< 0.1 %'; '99.9 %' is all but the last bit, '100 %' is all."""
     digits = _SHARE_TEXT(share)
     if digits[0] == "<":
         digits = digits.replace(" ", "\u00a0")
     elif len(digits) > 3:  # from '10.0' on
-        digits = whole(share / 0.01)
+        if whole(share / 0.01) != "100" or share > 1 - _SAME:
+            digits = whole(share / 0.01)
+        elif digits == "100.0":
+            digits = "99.9"
     return f"{digits}\u00a0%"
 
 
@@ -222,7 +228,7 @@ def _memory_warning(at: Position) -> str:
         return ""
     if at.fit == "tight":
         return "Tight: {resident} of {gpu.memory} GiB leaves no room for a runtime."
-    warning = "It does not fit: needs {resident} GiB; {gpu.one} has {gpu.memory}."
+    warning = "It doesn't fit: needs {resident} GiB; {gpu.one} has {gpu.memory}."
     if at.phase == "decode":
         warning += " A batch of {largest_batch} would." if at.largest_batch else " Not one would."
     return warning

@@ -58,6 +58,11 @@ class Grid:
         return phase, context, tokens
 
     @cached_property
+    def texts(self) -> Mapping[str, str]:
+        """Value of an axis → how it is shown, where that isn't its name: 'h100' → 'H100'."""
+        return {**TEXTS, **{gpu.id: gpu.label for gpu in self.gpus.values()}}
+
+    @cached_property
     def refusals(self) -> tuple[Refusal, ...]:
         """The weights that a GPU of the axes can't compute with, and what to take there instead."""
         found = []

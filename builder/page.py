@@ -22,7 +22,7 @@ from builder.bindings import fragment
 from builder.display import article
 from builder.drawn import Figure
 from builder.errors import LessonError, LessonErrors, did_you_mean
-from builder.grid import AXES, GRID_FILE, NOUNS, SHARD_AXES, TEXTS, Grid
+from builder.grid import AXES, GRID_FILE, NOUNS, SHARD_AXES, Grid
 from builder.ledger import KERNEL_LABELS, KERNELS
 from builder.palette import FILLS
 from builder.prose import ASSUMPTIONS_SLOT, BENCH_SLOT, PROVENANCE_SLOT, Prose, fill
@@ -54,7 +54,7 @@ _SPOKEN = {
     "gqa": "grouped-query attention, KV heads as published",
     "mha": "multi-head attention, a KV head for each query head",
     "mqa": "multi-query attention, one KV head",
-    "int4": "INT4",
+    "int4": "weights in INT4, arithmetic in BF16",
     "w8a8": "weights, activations and arithmetic of the matmuls in FP8",
 }
 
@@ -86,7 +86,6 @@ def _many(count: int, noun: str) -> str:
 
 def axis_texts(grid: Grid) -> dict[str, dict[str, Any]]:
     """Axis → its values, how a control shows each, and (for sliders, by phase) how a screen reader says it."""
-    labels = TEXTS | {gpu.id: gpu.label for gpu in grid.gpus.values()}
     texts: dict[str, dict[str, Any]] = {}
     for axis in AXES:
         values = grid.axes[axis]
@@ -98,7 +97,7 @@ def axis_texts(grid: Grid) -> dict[str, dict[str, Any]]:
             brief = [short_position(value) if axis == "context" else whole(value) for value in values]
             texts[axis] = {"values": values, "texts": shown, "brief": brief, "spoken": spoken}
         else:
-            texts[axis] = {"values": values, "texts": [labels.get(value, value) for value in values]}
+            texts[axis] = {"values": values, "texts": [grid.texts.get(value, value) for value in values]}
     return texts
 
 
@@ -229,6 +228,8 @@ def render(
         "totals": display.TOTALS,
         "bounds": {text: name for name, text in display.BOUND_NAMES.items()},
         "latency": {"mark": display.LATENCY_MARK, "text": display.LATENCY_TEXT, "reason": display.LATENCY_REASON},
+        "short": any(shown(f"{kernel}.latency") for kernel in KERNELS),
+        "none_at_all": display.DASH,
         "context_note": _context_note(grid),
         "roofline": {size: Markup(svg) for size, svg in figures["roofline"].svgs.items()},
         "data": Markup(bench_data(grid, default_shard, addresses.shard_scripts, figures)),

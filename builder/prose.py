@@ -217,7 +217,7 @@ class _Reader:
             self._check(each, checker)
         blocks = Blocks(self.errors)
         sections = blocks.sections(parsed)
-        renderer = Renderer(self.md, self.checked, blocks)
+        renderer = Renderer(self.md, self.checked, blocks, self.facts.grid.texts)
         if "title" not in front.values and front.lines:
             self.errors.append(texts[0].wrong("the front matter has no title", 0, "add title: …"))
         shown = {key: renderer.inline(tokens) for key, tokens in heads.items()}

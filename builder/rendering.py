@@ -30,8 +30,11 @@ from builder.values import Subject
 class Renderer:
     """Renders tokens with our own rules on top of markdown-it's."""
 
-    def __init__(self, md: MarkdownIt, checked: Mapping[int, Checked], blocks: Blocks) -> None:
-        self.md, self.checked, self.blocks_of = md, checked, blocks
+    def __init__(
+        self, md: MarkdownIt, checked: Mapping[int, Checked], blocks: Blocks, texts: Mapping[str, str]
+    ) -> None:
+        """texts: value of an axis → how it is shown, where that isn't its name."""
+        self.md, self.checked, self.blocks_of, self.texts = md, checked, blocks, texts
         self.proofs = 0
         rules: dict[str, Any] = {
             "raw_html": self._raw,
@@ -148,19 +151,19 @@ class Renderer:
         if result.proof and result.proof.range:
             lines.append(f"Proved over {escapeHtml(result.proof.range)}")
         elif result.exact:
-            lines.append(f"At {escapeHtml(words_of(result.exact))}")
+            lines.append(f"At {escapeHtml(words_of(result.exact, self.texts))}")
         if bound.off_grid:
             lines.append(f"On the bench, {escapeHtml(bound.off_grid)}")
         label = escapeHtml(f"What was proved: {bound.text}")
         inner = "".join(f'<span class="proof-line">{line}</span> ' for line in lines)
-        button = f'<button type="button" class="proof-mark" popovertarget="{name}" aria-label="{label}">∎</button>'
+        button = f'<button type="button" class="proof-mark" popovertarget="{name}" aria-label="{label}"></button>'
         return f'{button}<span class="proof" id="{name}" popover>{inner.rstrip()}</span>'
 
 
-def words_of(point: Point) -> str:
-    """A point as a reader reads it: 'decode, 64 tokens, context 8,192, h100, BF16 weights, BF16 KV cache, GQA'."""
+def words_of(point: Point, texts: Mapping[str, str]) -> str:
+    """A point as a reader reads it: 'decode, 64 tokens, context 8,192, H100, BF16 weights, BF16 KV cache, GQA'."""
     many = "" if point.tokens == 1 else "s"
-    where = f"{point.phase}, {point.tokens:,} token{many}, context {point.context:,}, {point.gpu}"
+    where = f"{point.phase}, {point.tokens:,} token{many}, context {point.context:,}, {texts.get(point.gpu, point.gpu)}"
     return f"{where}, {', '.join(in_words(point))}"
 
 

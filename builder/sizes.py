@@ -39,8 +39,8 @@ class Case:
 
 
 def heading(point: Point) -> str:
-    """A pass in a few words: '256 at 512' in decode, '4,096 after 512' in prefill."""
-    between = "at" if point.phase == "decode" else "after"
+    """A pass in a few words: '1 user at 8k', '256 at 512' in decode, '4,096 after 512' in prefill."""
+    between = "after" if point.phase == "prefill" else "user at" if point.tokens == 1 else "at"
     return f"{whole(point.tokens)} {between}\u00a0{short_position(point.context)}"
 
 

@@ -95,7 +95,7 @@ ON_EVERY_GPU = frozenset(
     | {*KERNELS, *GROUPS, *MODEL, "bytes"}
 )
 # which readout of the page shows a number of the hardware
-_READOUT_OF_HARDWARE = {"ridge_point": "arithmetic_intensity", "memory_bytes": "resident_bytes"}
+_READOUT_OF_HARDWARE = {"ridge_point": "ridge", "memory_bytes": "resident_bytes"}
 
 
 @dataclass

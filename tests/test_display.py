@@ -124,17 +124,17 @@ VERDICTS = {
     ),
     "it does not fit": (
         attention_heavy(fit="no", largest_batch=3),
-        "Memory-bound: attention over the cache takes 75 % of the pass. It does not fit: needs 87.3 GiB; "
+        "Memory-bound: attention over the cache takes 75 % of the pass. It doesn't fit: needs 87.3 GiB; "
         "an H100 has 64.0. A batch of 3 would.",
     ),
     "not one would fit": (
         position(fit="no", largest_batch=0, roof=roof("B200")),
-        "Memory-bound: every weight is read for 8 tokens. It does not fit: needs 87.3 GiB; a B200 has 64.0. "
+        "Memory-bound: every weight is read for 8 tokens. It doesn't fit: needs 87.3 GiB; a B200 has 64.0. "
         "Not one would.",
     ),
     "a prompt that does not fit": (
         position(phase="prefill", fit="no", bound=COMPUTING, intensity={"gate_proj": 30.0}, roof=roof("A100")),
-        "Compute-bound: the matmuls run at 30.00 FLOPs a byte. It does not fit: needs 87.3 GiB; an A100 has 64.0.",
+        "Compute-bound: the matmuls run at 30.00 FLOPs a byte. It doesn't fit: needs 87.3 GiB; an A100 has 64.0.",
     ),
     "tight": (
         position(fit="tight", bound=AT_THE_RIDGE, intensity={"gate_proj": 9.7}),
@@ -217,6 +217,8 @@ def direct(share: float) -> tuple[str, str]:
     digits, unit = show("share", share)
     assert unit == "%"
     rough = digits if digits.startswith("<") or float(digits) < 10 else f"{share / 0.01:.0f}"
+    if rough == "100" and share <= 1 - 5e-10:
+        rough = min(digits, "99.9", key=float)
     return digits, f"{rough}\u00a0%".replace(" ", "\u00a0")
 
 
@@ -275,12 +277,15 @@ def test_a_sum_of_shares_just_over_one_is_all():
         (0.0994, "9.9 %"),
         (0.0996, "10 %"),
         (0.8304, "83 %"),
-        (0.9996, "100 %"),
+        (0.9949, "99 %"),
+        (0.995, "99.5 %"),
+        (0.9987, "99.9 %"),
+        (0.9996, "99.9 %"),
         (1, "100 %"),
     ],
 )
 def test_a_sentence_says_a_share_in_two_digits(share, text):
-    """Two digits in a sentence, with a no-break space; never 0.0 %."""
+    """Two digits in a sentence, with a no-break space; never 0.0 %, and 100 % only of what is all."""
     assert rough_percent(share) == text.replace(" ", "\u00a0")
 
 

@@ -167,7 +167,7 @@ def test_the_page_says_what_the_issue_promises():
     assert look_up(page, grid, point, "attention.rough") == "83\u00a0%"
     assert look_up(page, grid, point, "fits") == "no"
     warning = look_up(page, grid, point, "warning")
-    assert warning == "It does not fit: needs 87.3 GiB; an H100 has 79.6. A batch of 50 would."
+    assert warning == "It doesn't fit: needs 87.3 GiB; an H100 has 79.6. A batch of 50 would."
 
 
 def test_sentences_and_labels_are_complete_and_stand_on_two_lines():
@@ -193,7 +193,7 @@ def test_what_a_sentence_says_of_a_point_is_true_of_it():
             about = "attention" if share > 50 else "gate_proj"
             assert look_up(page, grid, point, "verdict").startswith(words[texts[f"{about}.bound"]]), point
         warning = look_up(page, grid, point, "warning")
-        start = {"fits": "", "tight": "Tight: ", "no": "It does not fit: "}[texts["fits"]]
+        start = {"fits": "", "tight": "Tight: ", "no": "It doesn't fit: "}[texts["fits"]]
         assert warning.startswith(start), point
         assert bool(warning) == bool(start), point
 

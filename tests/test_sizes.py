@@ -47,7 +47,7 @@ def test_sizes_are_told_at_the_four_passes_of_the_cost_model():
     """One user at 8k, 256 at 512, 1,024 at 512, and a prompt of 4,096 after 512."""
     assert list(lesson().passes.values()) == [D1, D256, B1K, P]
     heads = [heading(point).replace("\u00a0", " ") for point in lesson().passes.values()]
-    assert heads == ["1 at 8k", "256 at 512", "1,024 at 512", "4,096 after 512"]
+    assert heads == ["1 user at 8k", "256 at 512", "1,024 at 512", "4,096 after 512"]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,17 @@ def test_the_followed_link_and_those_at_the_point_are_marked(open_bench: Callabl
     expect(bench.page.locator("main a.followed")).to_have_count(0)
 
 
+def test_a_link_to_the_ridge_points_at_the_ridge(open_bench: Callable[..., Bench], truth: Truth) -> None:
+    """It stands in the unit of the intensity, which is another number."""
+    bench = open_bench()
+    for gpu in ("a100", truth.defaults.gpu):
+        point = truth.point(gpu=gpu)
+        link = bench.page.locator(f'main a[data-fact^="gpu.ridge_point"][href="{truth.fragment(point)}"]').first
+        link.click()
+        bench.expect_at(point)
+        expect(bench.root.locator("[data-pointed]")).to_have_text(truth.text(point, "gpu.ridge"))
+
+
 def test_links_at_the_start_are_marked_as_the_page_opens(open_bench: Callable[..., Bench], truth: Truth) -> None:
     """Numbers of the default point are on the bench already."""
     bench = open_bench()

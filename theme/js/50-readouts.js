@@ -13,6 +13,8 @@
   }
   const used = bench.querySelector("[data-memory-used]");
   const bars = rows.map((row) => [row, row.querySelector("[data-bar]"), row.querySelector("[data-column=bound]")]);
+  const short = targets.map(([element]) => element).filter(({ dataset }) => dataset.echo?.endsWith(".latency"));
+  const note = bench.querySelector(".latency-note");
   const { bounds } = lesson.data;
 
   lesson.onPoint((point) => {
@@ -22,7 +24,12 @@
 
   lesson.on(() => {
     bench.removeAttribute("aria-busy");
-    for (const [element, column] of targets) lesson.write(element, lesson.text(column));
+    for (const [element, column] of targets) {
+      const text = lesson.text(column);
+      lesson.write(element, text);
+      element.toggleAttribute("data-none", bounds[text] === "none"); // a dash
+    }
+    note.toggleAttribute("data-idle", short.every((element) => element.textContent === ""));
     const largest = lesson.text("largest");
     for (const [row, bar, bound] of bars) {
       const { kernel } = row.dataset;

@@ -18,7 +18,8 @@
     for (const element of document.querySelectorAll("[data-pointed]")) element.removeAttribute("data-pointed");
     if (!link) return;
     const { readout, kernel, column } = link.dataset;
-    const places = readout ? [`[data-readout="${readout}"]`]
+    // a number that stands in the unit of another readout is no <output> of its own
+    const places = readout ? [`[data-readout="${readout}"], [data-beside="${readout}"]`]
       : (kernel ?? "").split(" ").filter(Boolean).map((row) => `[data-kernel="${row}"] [data-column="${column}"]`);
     for (const place of places) document.querySelector(`[data-bench] ${place}`)?.setAttribute("data-pointed", "");
   };
