@@ -231,8 +231,8 @@ def test_a_claim_shows_what_it_was_proved_with(facts: Facts) -> None:
     assert false.against == f"throughput is 163.9 tokens/s, time is 6.103 ms at {facts.start().words()}"
     at = "phase=decode context=8k gpu=h100 weights=bf16 kv=bf16 attention=gqa"
     swept = evaluate(facts, f"everywhere(tokens > 0) and nowhere(tokens > 5k) @ {at}")
-    points = "25 points of the grid: phase decode; tokens 1 to 4,096; context 8,192; gpu h100; "
-    points += "weights bf16; kv bf16; attention gqa"
+    points = "25 points of the grid: decode; tokens 1 to 4,096; context 8,192; H100; "
+    points += "BF16 weights; BF16 KV cache; GQA"
     assert swept.proof == Proof("", f"{points}; {points}")
     never = evaluate(facts, f"everywhere(tokens > 1) and everywhere(tokens > 2) @ {at}")
     assert never.proof == Proof("")

@@ -155,6 +155,30 @@ def test_every_readout_stands_in_the_page():
     }
 
 
+def test_the_legend_of_latency_stands_where_a_row_has_its_mark():
+    """At the start elementwise has; a point where no row does keeps the legend's place, unseen."""
+    assert re.search(r'<p class="latency-note">', rendered()["index.html"])
+    crowded = replace(lesson(), defaults=replace(lesson().defaults, phase="prefill", tokens=4096))
+    assert re.search(r'<p class="latency-note" data-idle>', rendered(crowded)["index.html"])
+
+
+def test_a_dash_says_aloud_that_nothing_applies():
+    """A prefill has no largest batch: its dash is marked, for the style sheet to say so; in decode nothing is."""
+    prompt = replace(lesson(), defaults=replace(lesson().defaults, phase="prefill"))
+    (dash,) = re.findall(r"<[^>]* data-none>([^<]*)<", rendered(prompt)["index.html"])
+    assert dash == display.DASH
+    assert " data-none" not in rendered()["index.html"]
+    assert "[data-none]::after" in (ROOT / "theme" / "css" / "10-base.css").read_text(encoding="utf-8")
+
+
+def test_no_choice_is_called_by_its_own_name_twice():
+    """What is said of an option beside its label says more than the label."""
+    for name in re.findall(r'<input type="radio"[^>]* aria-label="([^"]*)"', rendered()["index.html"]):
+        shown, _, spoken = name.partition(": ")
+        assert spoken.strip(), name
+        assert spoken != shown, name
+
+
 def test_whatever_echoes_a_column_shows_its_text():
     """Each element that the client will fill already holds that very text, and names a column that exists."""
     grid = lesson()

@@ -273,6 +273,26 @@ def test_what_leads_through_the_lesson_is_44_px_high(open_bench: Callable[..., B
     assert min(heights) >= 43.9
 
 
+def test_the_whole_of_a_proofs_mark_opens_it_and_none_of_it_lies_on_the_claim(open_bench: Callable[..., Bench]) -> None:
+    """24 px that the words beside it don't take away; the proof that opens keeps clear of the edge of a phone."""
+    page = open_bench(width=390, height=844).page
+    mark = page.locator(".proof-mark >> visible=true").nth(1)
+    mark.scroll_into_view_if_needed()
+    box = mark.bounding_box()
+    claim = mark.evaluate("(e) => [...e.previousElementSibling.getClientRects()].at(-1).right")
+    assert box
+    assert claim <= box["x"] + 0.5
+    proof = page.locator(f"#{mark.get_attribute('popovertarget')}")
+    for x in (1, 12, 23):
+        mark.click(position={"x": x, "y": 12})
+        opened = proof.bounding_box()
+        assert opened
+        assert opened["x"] >= 8
+        assert opened["x"] + opened["width"] <= 390 - 8
+        page.keyboard.press("Escape")
+        expect(proof).to_be_hidden()
+
+
 @pytest.mark.parametrize("width", [1440, 1300, 390])
 def test_targets_are_large_enough(open_bench: Callable[..., Bench], width: int) -> None:
     """24 px on a side, whatever is pressed; words within a sentence excepted."""

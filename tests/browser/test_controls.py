@@ -281,3 +281,17 @@ def test_a_row_and_its_dot_are_paired(open_bench: Callable[..., Bench], truth: T
     becomes([], len(others))
     bench.page.keyboard.press("Tab")
     becomes([], 0)
+
+
+def test_the_legend_and_the_spoken_dash_follow_the_point(open_bench: Callable[..., Bench], truth: Truth) -> None:
+    """The legend of latency is seen only where a row has its mark, and a dash says that nothing applies."""
+    bench = open_bench()
+    note, batch = bench.root.locator(".latency-note"), bench.root.locator("[data-readout=largest_batch]")
+    for phase, tokens, marked in (("prefill", 4096, False), ("decode", 1, True)):
+        point = truth.point(phase=phase, tokens=tokens)
+        bench.move("tokens", tokens)
+        bench.choose("phase", phase)
+        bench.expect_at(point)
+        expect(note).to_be_visible(visible=marked)
+        said = batch.evaluate("(e) => getComputedStyle(e, '::after').content")
+        assert ("does not apply" in said) == (phase == "prefill")
