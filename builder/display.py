@@ -228,7 +228,7 @@ def _memory_warning(at: Position) -> str:
         return ""
     if at.fit == "tight":
         return "Tight: {resident} of {gpu.memory} GiB leaves no room for a runtime."
-    warning = "It doesn't fit: needs {resident} GiB; {gpu.one} has {gpu.memory}."
+    warning = "It does not fit: needs {resident} GiB; {gpu.one} has {gpu.memory}."
     if at.phase == "decode":
         warning += " A batch of {largest_batch} would." if at.largest_batch else " Not one would."
     return warning
@@ -237,7 +237,7 @@ def _memory_warning(at: Position) -> str:
 def verdict(at: Position) -> tuple[str, str]:
     """(verdict, warning): what binds, which kernel, how far from the ridge; and whether it fits. Templates.
 
-    Filled and together at most 140 characters, so that they stand on two lines: a warning takes the place of the
+    Filled and together at most 141 characters, so that they stand on two lines: a warning takes the place of the
     distance.
     """
     short, long = _binding(at)

@@ -235,7 +235,7 @@ def test_the_table_reads_in_words():
     """The first line is the point in words, the last what the page's verdict says."""
     lines = report.table(lesson_model(), lesson_gpus()["h100"], at(tokens=64)).splitlines()
     assert lines[0] == "Qwen3-8B: decode, 64 tokens, context 8,192, H100 SXM, BF16 weights, BF16 KV cache, GQA"
-    assert lines[-1] == "It doesn't fit: needs 87.3 GiB; an H100 has 79.6. A batch of 50 would."
+    assert lines[-1] == "It does not fit: needs 87.3 GiB; an H100 has 79.6. A batch of 50 would."
     assert report.describe(at(), lesson_gpus()["h100"], lesson_model()).startswith("Qwen3-8B: decode, 1 token, ")
     assert all(line == line.rstrip() for line in lines)
 

