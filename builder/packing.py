@@ -21,7 +21,7 @@ from builder.grid import Grid
 from builder.shards import script_json, shard, shard_id
 from builder.site import compressed_size
 
-_LIKELY = 0.95  # of the size of the largest by a quick look: what lies below can't be the largest by a thorough one
+_LIKELY = 0.985  # of the size of the largest by a quick look: what lies below can't be the largest by a thorough one
 
 
 @dataclass(frozen=True)
