@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cache, lru_cache, partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +102,8 @@ def assemble(
 
 @cache
 def _program() -> str:
-    """A hash of the builder itself."""
-    return contents_key(Path(__file__).parent, ("*.py",))
+    """A hash of the builder itself, and of the versions of what draws for it."""
+    return contents_key(Path(__file__).parent, ("*.py",), *map(version, ("altair", "numpy", "vl-convert-python")))
 
 
 _last: dict[str, tuple[Facts, dict[str, Any]]] = {}

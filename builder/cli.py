@@ -126,6 +126,16 @@ def main() -> None:
     """
 
 
+_FORMAT = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="A table to read, or data to compute with.",
+)
+
+
 @main.command()
 @click.option("--phase", type=click.Choice(PHASES), help="Whether sequences each add one token, or one adds many.")
 @click.option("--tokens", type=_Position(), help="New tokens in the pass: decode's batch, or the prompt. 8k is 8,192.")
@@ -141,14 +151,7 @@ def main() -> None:
     metavar="NAME=VALUE",
     help=f"Cost it otherwise; may be given several times. Names: {', '.join(NAMES)}.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="A table to read, or data to compute with.",
-)
+@_FORMAT
 def ledger(model_name: str | None, assume: tuple[str, ...], form: str, **choices: Any) -> None:
     """Print what one forward pass costs, kernel by kernel.
 
@@ -185,14 +188,7 @@ def ledger(model_name: str | None, assume: tuple[str, ...], form: str, **choices
 @click.option("--gpu", help="The GPU that an export of Nsight Compute comes from, one of content/gpus.")
 @click.option("--model", "model_name", help="The model that was measured: one of content/models, or a config.json.")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw it too, into this file.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="A table to read, or data to compute with.",
-)
+@_FORMAT
 def compare(file: Path, gpu: str | None, model_name: str | None, svg: Path | None, form: str) -> None:
     """Hold your own measurements beside the ledger.
 

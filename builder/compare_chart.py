@@ -19,7 +19,19 @@ from builder.catalog import Gpu
 from builder.compare import AGREEMENT, Compared, Placed
 from builder.compare_report import cut, longest_first, many
 from builder.display import article
-from builder.drawing import FONT, ONE_ROW, Picture, calculate, dataset, expr, figure_of, in_px, level_y, written
+from builder.drawing import (
+    FONT,
+    ONE_ROW,
+    Picture,
+    axis_below,
+    calculate,
+    dataset,
+    expr,
+    figure_of,
+    in_px,
+    level_y,
+    written,
+)
 from builder.drawn import Frame, Frames
 from builder.figures import compiled, draw, resized, specification
 from builder.labels import Box, Dot, Label, along, beside, width_of
@@ -118,15 +130,7 @@ def _level_x(title: str, domain: Sequence[float], ticks: Sequence[float], kind: 
     return alt.X(
         "x:Q",
         scale=alt.Scale(type=kind, domain=list(domain), nice=False, zero=False),
-        axis=alt.Axis(
-            title=title,
-            titleAnchor="start",
-            titleAlign="left",
-            titlePadding=8,
-            grid=False,
-            values=list(ticks),
-            labelExpr=f"{named}format(datum.value, ',')",
-        ),
+        axis=axis_below(title, ticks, named),
     )
 
 

@@ -130,15 +130,20 @@ def log_x(data: Rows, title: str) -> alt.X:
     return alt.X(
         "x:Q",
         scale=alt.Scale(type="log", base=2, domain=[1, last], nice=False),
-        axis=alt.Axis(
-            title=title,
-            titleAnchor="start",
-            titleAlign="left",
-            titlePadding=8,
-            grid=False,
-            values=[4**k for k in range(16) if 4**k <= last],
-            labelExpr="format(datum.value, ',')",
-        ),
+        axis=axis_below(title, [4**k for k in range(16) if 4**k <= last]),
+    )
+
+
+def axis_below(title: str, ticks: Sequence[float], named: str = "") -> alt.Axis:
+    """A horizontal axis, its title below its beginning. `named`: the start of an expression, for ticks with a name."""
+    return alt.Axis(
+        title=title,
+        titleAnchor="start",
+        titleAlign="left",
+        titlePadding=8,
+        grid=False,
+        values=list(ticks),
+        labelExpr=f"{named}format(datum.value, ',')",
     )
 
 

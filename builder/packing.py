@@ -100,7 +100,7 @@ class Beside:
     def texts(self) -> dict[str, str]:
         """GPU → what packed() says of it, once all are done; nothing where the process failed."""
         self._thread.join()
-        lines = self._read.decode("utf-8", errors="replace").splitlines()
+        lines = self._read.decode("utf-8", errors="replace").split("\n")[:-1]
         done = self._process.returncode == 0 and len(lines) == len(self.gpus)
         return dict(zip(self.gpus, lines, strict=True)) if done else {}
 

@@ -178,6 +178,25 @@ def environment(folder: Path) -> jinja2.Environment:
     return env
 
 
+# what the templates call the same at every point and in every lesson
+_WORDS = {
+    "policy": POLICY,
+    "safe": Markup,
+    "shard_axes": SHARD_AXES,
+    "labels": CONTROL_LABELS,
+    "spoken": _SPOKEN,
+    "kernels": KERNELS,
+    "kernel_labels": KERNEL_LABELS,
+    "columns": display.COLUMNS,
+    "column_labels": display.COLUMN_LABELS,
+    "column_units": {column: unit for column, (_, unit) in display.COLUMN_UNITS.items()},
+    "totals": display.TOTALS,
+    "bounds": {text: name for name, text in display.BOUND_NAMES.items()},
+    "latency": {"mark": display.LATENCY_MARK, "text": display.LATENCY_TEXT, "reason": display.LATENCY_REASON},
+    "none_at_all": display.DASH,
+}
+
+
 def render(
     root: Path,
     grid: Grid,
@@ -198,8 +217,7 @@ def render(
 
     env = environment(root / "theme" / "templates")
     names = {
-        "policy": POLICY,
-        "safe": Markup,
+        **_WORDS,
         "published": published,
         "about": Markup(_about(prose, published)),
         "addresses": addresses,
@@ -217,19 +235,7 @@ def render(
             if all(getattr(point, axis) == value for axis, value in refusal.at.items())
         },
         "ticks": {axis: ticks(grid, axis) for axis in ("tokens", "context")},
-        "shard_axes": SHARD_AXES,
-        "labels": CONTROL_LABELS,
-        "spoken": _SPOKEN,
-        "kernels": KERNELS,
-        "kernel_labels": KERNEL_LABELS,
-        "columns": display.COLUMNS,
-        "column_labels": display.COLUMN_LABELS,
-        "column_units": {column: unit for column, (_, unit) in display.COLUMN_UNITS.items()},
-        "totals": display.TOTALS,
-        "bounds": {text: name for name, text in display.BOUND_NAMES.items()},
-        "latency": {"mark": display.LATENCY_MARK, "text": display.LATENCY_TEXT, "reason": display.LATENCY_REASON},
         "short": any(shown(f"{kernel}.latency") for kernel in KERNELS),
-        "none_at_all": display.DASH,
         "context_note": _context_note(grid),
         "roofline": {size: Markup(svg) for size, svg in figures["roofline"].svgs.items()},
         "data": Markup(bench_data(grid, default_shard, addresses.shard_scripts, figures)),

@@ -338,3 +338,13 @@ def test_a_build_for_an_address_has_a_card_and_a_site_map(checkout: Path, tmp_pa
     assert "<loc>https://example.org/lesson/</loc>" in site.files["sitemap.xml"].decode()
     plain = build.build(checkout, tmp_path / "site")
     assert not {card, "sitemap.xml"} & set(plain.files)
+
+
+def test_what_draws_is_part_of_what_a_drawing_depends_on(monkeypatch):
+    """Another version of it may draw otherwise: nothing kept by the one before is taken."""
+    build._program.cache_clear()
+    before = build._program()
+    monkeypatch.setattr(build, "version", lambda name: f"{name} of tomorrow")
+    build._program.cache_clear()
+    assert build._program() != before
+    build._program.cache_clear()
