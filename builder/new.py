@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from builder.catalog import load_gpu, load_model
+from builder.catalog import load_gpu, load_model, read_text
 from builder.errors import LessonError
 from builder.provenance import NONE_KNOWN, SOURCES_FILE, model_source
 
@@ -18,7 +18,7 @@ def _with_source(root: Path, table: str, title: str, url: str, *more: str) -> di
     """sources.toml with a source added, as known today, and more of its lines; nothing where the table is there."""
     if not re.fullmatch(r"https://\S+", url):
         raise LessonError(f"'{url}' is no address that a reader can open", hint="https://…")
-    text = (root / SOURCES_FILE).read_text(encoding="utf-8")
+    text = read_text(root / SOURCES_FILE, SOURCES_FILE)
     if f"[{table}]" in text:
         return {}
     lines = [

@@ -64,6 +64,11 @@ def _files(root: Path, prose: Prose) -> Iterator[LessonError]:
             )
 
 
+def _text(path: Path) -> str:
+    """A file's text; one that isn't UTF-8 is told by who reads it, and still names here what it names."""
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
 def _included(folder: Path) -> set[str]:
     """The templates that the pages are put together from, one by way of another."""
     found, left = set[str](), [*PAGES, *TABLES.values()]
@@ -71,21 +76,21 @@ def _included(folder: Path) -> set[str]:
         name = left.pop()
         if name not in found and (folder / name).is_file():
             found.add(name)
-            left += _INCLUDED.findall((folder / name).read_text(encoding="utf-8"))
+            left += _INCLUDED.findall(_text(folder / name))
     return found
 
 
 def _sources(root: Path, sources: Mapping[str, Source]) -> Iterator[LessonError]:
     """Sources that no number names and no text links to."""
     data = "\n".join(
-        path.read_text(encoding="utf-8")
+        _text(path)
         for pattern in ("gpus/*.toml", "*.toml")
         for path in (root / "content").glob(pattern)
         if path != root / SOURCES_FILE
     )
     models = {model_source(path.stem) for path in (root / "content" / "models").glob("*.json")}
     texts = [root / "content" / "lesson.md", *(root / "content" / "sections").glob("*.md")]
-    text = "\n".join(path.read_text(encoding="utf-8") for path in texts)
+    text = "\n".join(_text(path) for path in texts)
     for name, source in sources.items():
         linked = any(address in text for address in source.addresses)
         if not linked and name not in models and f'"{name}"' not in data:
@@ -101,13 +106,13 @@ def _tokens(root: Path) -> Iterator[LessonError]:
     tokens = root / TOKENS
     if not tokens.is_file():
         return
-    text = tokens.read_text(encoding="utf-8")
+    text = _text(tokens)
     theme = "".join(
-        path.read_text(encoding="utf-8")
+        _text(path)
         for pattern in ("css/*.css", "js/*.js", "templates/*.html")
         for path in sorted((root / "theme").glob(pattern))
     )
-    drawn = "".join(path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py")))
+    drawn = "".join(_text(path) for path in sorted(Path(__file__).parent.glob("*.py")))
     seen = set[str]()
     for found in _TOKEN.finditer(text):
         name = found[1]

@@ -120,3 +120,16 @@ def test_what_is_wrong_is_told_and_nothing_is_written(checkout, words, told):
     assert result.exit_code == 1
     assert told in result.stderr
     assert {path: path.read_bytes() for path in checkout.rglob("*") if path.is_file()} == before
+
+
+def test_sources_that_are_no_text_are_told_and_left_alone(checkout, tmp_path):
+    """The new source can't be added to what can't be read."""
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(QWEN3_8B), encoding="utf-8")
+    sources = checkout / "content" / "sources.toml"
+    sources.write_bytes(before := sources.read_bytes() + b"# \xff\n")
+    result = new("model", "Another", str(config), "--url", "https://example.org/a")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("content/sources.toml: not UTF-8 text")
+    assert sources.read_bytes() == before
+    assert not (checkout / "content" / "models" / "Another.json").exists()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from builder import unused as module
+from builder.check import check
 from builder.prose import Figure, Prose
 from builder.provenance import model_source, read_sources
 from builder.unused import unused
@@ -120,3 +121,12 @@ def test_a_token_that_nothing_takes_is_told_once(checkout: Path) -> None:
     assert len(told(checkout)) == 1
     append(checkout / "theme" / "css" / "10-base.css", "p { color: var(--ink-old); }\n")
     assert told(checkout) == []
+
+
+@pytest.mark.parametrize("name", ["content/measured.toml", "content/gpus/b200.toml", "theme/css/10-base.css"])
+def test_a_file_that_is_no_text_is_told_by_who_reads_it(checkout: Path, name: str) -> None:
+    """It is of use still, with all that it names: only its own mistake is told, and nothing breaks."""
+    path = checkout / name
+    path.write_bytes(path.read_bytes() + b"# \xff\n")
+    assert told(checkout) == []
+    assert [error.path for error in check(checkout)[1]] == [name]
