@@ -45,10 +45,14 @@ class Kernel(TypedDict):
 
 
 class TrailPoint(TypedDict):
-    """Where a family of kernels stands at one batch; `tokens` is None at the ridge, which is a corner, no position."""
+    """Where a family of kernels stands at one batch; `tokens` is None at the ridge, which is a corner, no position.
+
+    `end` is first or last in the two rows whose place is named by their tokens, else None.
+    """
 
     family: str
     tokens: int | None
+    end: Literal["first", "last"] | None
     x: float
     y: float
 
@@ -90,11 +94,8 @@ def roofline(
         _ridge(colours),
         *_lanes(colours),
         *_chosen_roofs(colours),
-        *_dots(colours),
         _under_the_axis(colours),
-        _roof_names(colours),
-        _trail_ends(colours),
-        _labels(colours),
+        _kernels(colours),
     ]
     chart = alt.layer(
         *layers,
@@ -158,6 +159,18 @@ def _ridges(gpus: Sequence[Gpu]) -> list[dict[str, Any]]:
     ]
 
 
+def _signs(gpus: Sequence[Gpu]) -> list[dict[str, Any]]:
+    """Every roof once, to be named. Of roofs at one height only that with the lowest ridge `leads`; `level` has all."""
+    roofs = [row for row in _roofs(gpus) if row["x"] == X_HIGH]
+    signs = []
+    for roof in roofs:
+        level = [row for row in roofs if (row["peak"], row["arithmetic"]) == (roof["peak"], roof["arithmetic"])]
+        leads = roof["ridge"] == min(row["ridge"] for row in level)
+        named = {key: roof[key] for key in ("gpu", "arithmetic", "label", "peak", "ridge")}
+        signs.append({**named, "leads": leads, "level": [row["gpu"] for row in level]})
+    return signs
+
+
 def _parameters(
     colours: Mapping[str, str], gpus: Sequence[Gpu], gpu: str, arithmetic: str, size: Size
 ) -> list[alt.Parameter]:
@@ -170,6 +183,9 @@ def _parameters(
         alt.param(name="size", value=size),
         alt.param(name="chips", value=chips),
         alt.param(name="chip", expr="chips[gpu]"),
+        alt.param(name="signs", value=_signs(gpus)),
+        # the BF16 roof, which the names of dots stay clear of, in px
+        alt.param(name="lower", expr=_py("chip.bf16")),
         # area of a dot is its share of the pass; the radius that a whole pass would take
         alt.param(name="whole", value={"wide": 24, "short": 18, "phone": 18, "strip": 11}),
         # a lane runs beside the roof, so many px from it
@@ -339,15 +355,25 @@ _PLACED = {
 }
 
 
-def _placed(name: str) -> alt.Chart:
-    """The kernels that have bytes to move, with their place and radius in px."""
-    return calculate(dataset("kernels", name).transform_filter("isValid(datum.x) && datum.x > 0"), _PLACED)
+def _kernels(colours: Mapping[str, str]) -> alt.LayerChart | alt.FacetChart:
+    """Dots, their names, and what gives way to them: one layer, whose rows are placed once for all of it."""
+    rows = dataset("kernels").transform_filter("isValid(datum.x) && datum.x > 0")
+    # the largest dot on the roof, if there is one, and its left edge
+    summit = {
+        "middle": "datum.largest && datum.roofed ? datum.px : -1",
+        "foot": "datum.largest && datum.roofed ? datum.px - datum.r - 12 : width",
+    }
+    rows = calculate(rows, {**_PLACED, **summit}).transform_joinaggregate(middle="max(middle)", foot="min(foot)")
+    rows = calculate(rows, {**_NAMED, **_LAID_OUT})
+    layers = [*_dots(colours), _roof_names(colours), _trail_ends(colours), _labels(colours)]
+    # alone in a layer: beside others, Altair would put numbers behind the names of its own
+    return alt.layer(alt.layer(*layers, data=rows.data, transform=rows.transform))
 
 
 def _dots(colours: Mapping[str, str]) -> list[alt.Chart]:
     """Dots by share, the largest first, so that coincident ones nest; hollow where the pass doesn't fit the memory."""
     ring = (
-        _placed("ring")
+        alt.Chart(name="ring")
         .transform_filter("datum.largest && size != 'strip'")
         .transform_calculate("area", "4 * pow(datum.r + 4, 2)")
         .mark_point(opacity=1, fill=colours["paper"], stroke=colours["ink"], strokeWidth=1.5)
@@ -360,7 +386,7 @@ def _dots(colours: Mapping[str, str]) -> list[alt.Chart]:
         "outline": f"datum.memory == 'fits' ? '{colours['paper']}' : fills[datum.kernel]",
     }
     dots = (
-        calculate(_placed("dots"), paint)
+        calculate(alt.Chart(name="dots"), paint)
         .mark_point(opacity=1, strokeWidth=expr("datum.memory == 'fits' ? 1.25 : 2"))
         .encode(
             **in_px("px", "py"),
@@ -434,17 +460,18 @@ _NAMED = {
 # The largest dot and those on the slope are named right and below, on the roof the largest below and others above,
 # elementwise left. A second part stands beside the first, or below it. All in px.
 _LAID_OUT = {
+    # on the roof it keeps clear of the largest, where that is to the right
+    "limit": "datum.roofed && datum.px < datum.middle ? datum.foot : width",
     "w1": f"{em('datum.label')} * (datum.largest ? 15.3 : 12)",
     "w2": f"{em('datum.sublabel')} * 12",
     # with FP8 arithmetic attention stays under the lower roof, its name too
     "side": "datum.roofed ? (datum.largest ? 'below' : datum.y * 1.001 < chip[arithmetic] ? 'under' : 'above') :"
     " datum.family == 'elementwise' && datum.px - datum.r - 6 - max(datum.w1, datum.w2) > -8 ? 'left' : 'right'",
     "beside": "datum.px + 0.8 * datum.r + 8",
-    "lower": _py("chip.bf16"),
     "under": "datum.py + 0.55 * datum.r + 7",
-    "below": "max(datum.py + datum.r, datum.lower) + 16",
+    "below": "max(datum.py + datum.r, lower) + 16",
     # what stands below the roof stays right of the slope, and goes where there is no room for it
-    "slope": f"{_px('chip.bf16 / chip.bandwidth')} - (datum.below + 16 - datum.lower) / tan(climb) + 8",
+    "slope": f"{_px('chip.bf16 / chip.bandwidth')} - (datum.below + 16 - lower) / tan(climb) + 8",
     "edge": "datum.largest ? width - 6 : datum.limit",
     "alone": "datum.sublabel == '' || datum.side == 'below' && datum.slope + datum.w2 > datum.edge",
     "stacked": "!datum.alone && (datum.side == 'below' || datum.side == 'left' || datum.side == 'right' &&"
@@ -460,7 +487,7 @@ _LAID_OUT = {
     " datum.edge - datum.w)",
     "y1": "datum.side == 'right' ?"
     # the lower of two roofs would strike it through
-    " (arithmetic == 'fp8' && abs(datum.under - datum.lower) < 10 ? datum.lower + 11 : min(datum.under, height - 9)) :"
+    " (arithmetic == 'fp8' && abs(datum.under - lower) < 10 ? lower + 11 : min(datum.under, height - 9)) :"
     " datum.side == 'below' ? datum.below :"
     " datum.side == 'under' ? datum.py + max(datum.r, 4) + 14 :"
     " datum.side == 'above' ? max(datum.py - max(datum.r, 8) - 9, -5) :"
@@ -469,85 +496,74 @@ _LAID_OUT = {
 }
 
 
-def _touches(left: str, right: str, top: str, bottom: str) -> str:
-    """Expression: the box given in px touches the label of this row."""
+def _touches(name: str, left: str, right: str, top: str, bottom: str) -> str:
+    """Expression: the box given in px touches the name of a dot, `name` being the expression of its row."""
     return (
-        f"datum.label != '' && {left} < datum.left + datum.w + 4 && datum.left - 4 < {right} &&"
-        f" {top} < datum.y2 + 8 && datum.y1 - 8 < {bottom}"
+        f"{name}.label != '' && {left} < {name}.left + {name}.w + 4 && {name}.left - 4 < {right} &&"
+        f" {top} < {name}.y2 + 8 && {name}.y1 - 8 < {bottom}"
     )
 
 
-def _free_of_kernels(chart: alt.Chart, key: str, always: str = "false") -> alt.Chart:
-    """The rows whose text touches neither a dot nor its name, and those that stay `always`.
+def _beside_all_dots(field: str, values: str) -> alt.Chart:
+    """A row for each of `values`, an expression, as `field`; with it, as `dots`, every kernel and where its name is."""
+    every = alt.AggregatedFieldDef(op="values", field="kernel", **{"as": "dots"})
+    chart: alt.Chart = alt.Chart().transform_filter("size != 'strip'").transform_aggregate([every])
+    return chart.transform_calculate(field, values).transform_flatten([field])
 
-    Fields in px: `x_left`, `w_text`, and `y_text`, its middle; `key` names the field that tells the rows apart. Every
-    row is put beside every kernel, so the fields of a kernel overwrite those of the row that are called the same.
+
+def _free_of_dots(chart: alt.Chart, fields: Sequence[str], always: str = "false") -> alt.Chart:
+    """The rows whose text touches none of their `dots`, nor a name of one, and those that stay `always`.
+
+    Fields in px: `x_left`, `w_text`, and `y_text`, its middle; `fields` are those that are needed afterwards.
     """
-    chart = calculate(chart, {"limit": "width", "kernel": str(list(FILLS))}).transform_flatten(["kernel"])
-    fields = ["x", "y", "family", "share", "largest", "label", "sublabel"]
-    kernels = alt.LookupData(data=alt.NamedData(name="kernels"), key="kernel", fields=fields)
-    # what has no name takes no room: most kernels, and laying out is most of the work of a live drawing
-    laid_out = {field: f"datum.label == '' ? 0 : {rule}" for field, rule in _LAID_OUT.items()}
-    chart = calculate(chart.transform_lookup(lookup="kernel", from_=kernels), {**_NAMED, **_PLACED, **laid_out})
-    box = _touches("datum.x_left", "datum.x_left + datum.w_text", "datum.y_text - 6", "datum.y_text + 6")
+    box = _touches("datum.dot", "datum.x_left", "datum.x_left + datum.w_text", "datum.y_text - 6", "datum.y_text + 6")
     dot = (
         # past the right edge there is no dot
-        "datum.x_left <= width && abs(datum.y_text - datum.py) < datum.r + 10 &&"
-        " datum.px + datum.r > datum.x_left - 6 && datum.px - datum.r < datum.x_left + datum.w_text + 6"
+        "datum.x_left <= width && abs(datum.y_text - datum.dot.py) < datum.dot.r + 10 &&"
+        " datum.dot.px + datum.dot.r > datum.x_left - 6 && datum.dot.px - datum.dot.r < datum.x_left + datum.w_text + 6"
     )
+    chart = chart.transform_calculate("dot", "datum.dots").transform_flatten(["dot"])
     return (
-        chart.transform_calculate("hit", f"isValid(datum.x) && ({dot} || {box}) ? 1 : 0")
-        .transform_joinaggregate(hits="max(hit)", groupby=[key])
-        .transform_filter(f"(datum.hits == 0 || {always}) && datum.kernel == '{next(iter(FILLS))}'")
+        chart.transform_calculate("hit", f"!({always}) && ({dot} || {box}) ? 1 : 0")
+        .transform_aggregate(hits="max(hit)", groupby=[*fields])
+        .transform_filter("datum.hits == 0")
     )
-
-
-def _named_roofs() -> alt.Chart:
-    """A row for every roof in sight; `end`: its name stands at the right end, not on its slope.
-
-    Where two would stand on each other at the right, the chosen one does, else the one with the lower ridge.
-    """
-    chart = dataset("roofs").transform_filter(
-        f"size != 'strip' && datum.x == {X_HIGH} &&"
-        " (datum.arithmetic == 'bf16' || datum.gpu == gpu && arithmetic == 'fp8')"
-    )
-    rank = {
-        "chosen": "datum.gpu == gpu && datum.arithmetic == arithmetic",
-        "rank": "datum.chosen ? -2 : datum.gpu == gpu ? -1 : datum.ridge",
-        "near": f"!datum.chosen && abs({_py('datum.peak')} - {_py('chip[arithmetic]')}) < 11",
-    }
-    chart = calculate(chart, rank).transform_window(
-        place="row_number()",
-        groupby=["peak"],
-        sort=[alt.SortField("rank", order="ascending")],
-        frame=[None, None],
-    )
-    return chart.transform_calculate("end", "datum.place == 1 && !datum.near")
 
 
 def _roof_names(colours: Mapping[str, str]) -> alt.Chart:
-    """Names of the roofs. Those that aren't chosen give way to the dots and their names."""
+    """Names of the roofs in sight. Those that aren't chosen give way to the dots and their names.
+
+    A name stands at the right end of its roof, or on its slope: where two would stand on each other at the right, the
+    chosen one does, else the one with the lowest ridge.
+    """
+    names = _beside_all_dots("roof", "signs").transform_filter(
+        "datum.roof.arithmetic == 'bf16' || datum.roof.gpu == gpu && arithmetic == 'fp8'"
+    )
     place = {
+        "chosen": "datum.roof.gpu == gpu && datum.roof.arithmetic == arithmetic",
+        "near": f"!datum.chosen && abs({_py('datum.roof.peak')} - {_py('chip[arithmetic]')}) < 11",
+        "end": "!datum.near && (datum.roof.gpu == gpu || datum.roof.leads && indexof(datum.roof.level, gpu) < 0)",
         # left of its slope when the chosen roof is lower, else right of it, where there is more room
-        "before": "(datum.near || datum.peak == chip.bf16) && datum.peak / datum.ridge > chip.bandwidth",
-        "anchor": "datum.end ? datum.x : datum.ridge * (datum.before ? 0.62 : 0.82)",
-        "x_text": f"{_px('datum.anchor')} + (datum.end ? 6 : datum.before ? -5 : 9)",
-        "y_text": f"{_py('datum.end ? datum.peak : datum.peak * datum.anchor / datum.ridge')} + (datum.end ? 0 : "
-        "datum.before ? -4 : size == 'short' && chip[arithmetic] < datum.peak ? -11 : 7)",
-        "align": "datum.end || !datum.before ? 'left' : 'right'",
-        "text": "datum.rank == -1 ? 'BF16' : datum.label",
+        "before": "!datum.end && (datum.near || datum.roof.peak == chip.bf16) &&"
+        " datum.roof.peak / datum.roof.ridge > chip.bandwidth",
+        "anchor": f"datum.end ? {X_HIGH} : datum.roof.ridge * (datum.before ? 0.62 : 0.82)",
+        "text": "datum.roof.gpu == gpu && !datum.chosen ? 'BF16' : datum.roof.label",
         "w_text": f"{em('datum.text')} * 12",
-        "x_left": "datum.x_text - (datum.align == 'right' ? datum.w_text : 0)",
+        "x_text": f"{_px('datum.anchor')} + (datum.end ? 6 : datum.before ? -5 : 9)",
+        "x_left": "datum.x_text - (datum.before ? datum.w_text : 0)",
+        "y_text": f"{_py('min(datum.roof.peak, datum.roof.peak * datum.anchor / datum.roof.ridge)')} + (datum.end ? 0 :"
+        " datum.before ? -4 : size == 'short' && chip[arithmetic] < datum.roof.peak ? -11 : 7)",
         "colour": f"datum.chosen ? '{colours['ink']}' : '{colours['ink3']}'",
     }
+    fields = ["text", "x_text", "y_text", "before", "chosen", "colour"]
     return _text(
-        _free_of_kernels(calculate(_named_roofs(), place), "text", always="datum.rank < 0"),
+        _free_of_dots(calculate(names, place), fields, always="datum.roof.gpu == gpu"),
         "names",
         colours["paper"],
         key="datum.text",
         x="x_text",
         y="y_text",
-        align=expr("datum.align"),
+        align=expr("datum.before ? 'right' : 'left'"),
         fontWeight=expr("datum.chosen ? 'bold' : 'normal'"),
     )
 
@@ -557,16 +573,12 @@ def _trail_ends(colours: Mapping[str, str]) -> alt.Chart:
 
     An end that would touch a dot or its name is dropped, and one for which there is no room above the plot.
     """
-    ends = (
-        dataset("trails")
-        .transform_filter("datum.family == 'matmuls' && isValid(datum.tokens) && (size == 'wide' || size == 'short')")
-        .transform_joinaggregate(first="min(tokens)", last="max(tokens)", low="min(x)", high="max(x)")
-        .transform_filter(
-            "(datum.tokens == datum.first || datum.tokens == datum.last) && datum.high >= 1.05 * datum.low"
-        )
-    )
+    ends = _beside_all_dots("end", "size == 'phone' ? [] : ['first', 'last']")
+    trails = alt.LookupData(data=alt.NamedData(name="trails"), key="end", fields=["tokens", "x", "y"])
+    ends = ends.transform_lookup(lookup="end", from_=trails).transform_joinaggregate(low="min(x)", high="max(x)")
+    ends = ends.transform_filter("isValid(datum.x) && datum.high >= 1.05 * datum.low")
     place = {
-        "above": f"datum.tokens == datum.last && {_BESIDE['roofed']}",
+        "above": f"datum.end == 'last' && {_BESIDE['roofed']}",
         "text": "format(datum.tokens, ',') + (datum.tokens == 1 ? ' token' : ' tokens')",
         "w_text": f"{em('datum.text')} * 12",
         "x_left": f"{_px('datum.x')} + (datum.above ? -datum.w_text / 2 : 12)",
@@ -574,27 +586,19 @@ def _trail_ends(colours: Mapping[str, str]) -> alt.Chart:
         "colour": f"'{colours['ink3']}'",
     }
     ends = calculate(ends, place).transform_filter("datum.y_text >= -6")
-    ends = _free_of_kernels(ends, "text")
+    ends = _free_of_dots(ends, ["text", "x_left", "y_text", "colour"])
     return _text(ends, "ends", colours["paper"], key="datum.text", x="x_left", y="y_text", align="left")
 
 
 def _labels(colours: Mapping[str, str]) -> alt.Chart:
     """Names of the dots in two parts. One that would touch the name of a larger dot is dropped."""
-    chart = _placed("labels").transform_filter(
+    chart = alt.Chart().transform_filter(
         "datum.label != '' && size != 'strip' && !(size == 'phone' && datum.family == 'elementwise' &&"
         " datum.sublabel == '')"
     )
-    # the name of a dot on the roof keeps clear of the largest, where that is to the right; and names of roofs follow
-    summit = {
-        "middle": "datum.largest && datum.roofed ? datum.px : -1",
-        "foot": "datum.largest && datum.roofed ? datum.px - datum.r - 12 : width",
-    }
-    chart = calculate(chart, summit).transform_joinaggregate(middle="max(middle)", foot="min(foot)")
-    limit = "datum.roofed && datum.px < datum.middle ? datum.foot : width"
-    chart = calculate(chart, {"limit": limit, **_NAMED, **_LAID_OUT})
     # every label beside every other
     other = "datum.other"
-    box = _touches(f"{other}.left", f"{other}.left + {other}.w", f"{other}.y1 - 6", f"{other}.y2 + 6")
+    box = _touches("datum", f"{other}.left", f"{other}.left + {other}.w", f"{other}.y1 - 6", f"{other}.y2 + 6")
     # shares are rounded: of two that look alike, one may be the largest
     tied = f"{other}.share == datum.share && {other}.kernel < datum.kernel"
     larger = f"!datum.largest && ({other}.largest || {other}.share > datum.share || {tied})"

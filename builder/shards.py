@@ -280,14 +280,15 @@ def roofline_rows(document: Mapping[str, Any], grid: Grid, point: Point) -> tupl
     for family, kernel in display.TRAILS.items():
         ridge, peak = (value(text(column)) or 0 for column in display.CORNERS[family])
         before = None
+        ends = {grid.axes["tokens"][0]: "first", grid.axes["tokens"][-1]: "last"} if family == "matmuls" else {}
         for tokens in grid.axes["tokens"]:
             at = replace(point, tokens=tokens)
             x = value(text(f"{kernel}.arithmetic_intensity", at))
             if x is None:
                 continue
             if before is not None and before < ridge < x:
-                trails.append({"family": family, "tokens": None, "x": ridge, "y": peak})
+                trails.append({"family": family, "tokens": None, "end": None, "x": ridge, "y": peak})
             y = value(text(f"{kernel}.attainable_flops", at))
-            trails.append({"family": family, "tokens": tokens, "x": x, "y": y})
+            trails.append({"family": family, "tokens": tokens, "end": ends.get(tokens), "x": x, "y": y})
             before = x
     return kernels, trails

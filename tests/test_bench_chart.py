@@ -51,13 +51,14 @@ def trail(family: str, per_token: float, top: float) -> list[bench_chart.TrailPo
     for k in range(13):
         x = 1 / (1 / (per_token * 2**k) + 1 / top)
         if rows and rows[-1]["x"] < 989 / 3.35 < x:
-            rows.append({"family": family, "tokens": None, "x": 989 / 3.35, "y": 989.0})
-        rows.append({"family": family, "tokens": 2**k, "x": x, "y": min(989.0, 3.35 * x)})
+            rows.append({"family": family, "tokens": None, "end": None, "x": 989 / 3.35, "y": 989.0})
+        end: Any = {0: "first", 12: "last"}.get(k) if family == "matmuls" else None
+        rows.append({"family": family, "tokens": 2**k, "end": end, "x": x, "y": min(989.0, 3.35 * x)})
     return rows
 
 
 TRAILS = [*trail("lm_head", 1.0, 3900.0), *trail("matmuls", 1.0, 3000.0)]
-FLAT = [{"family": "attention", "tokens": 2**k, "x": 4.0, "y": 13.4} for k in range(13)]
+FLAT = [{"family": "attention", "tokens": 2**k, "end": None, "x": 4.0, "y": 13.4} for k in range(13)]
 
 
 def drawn(
@@ -172,7 +173,7 @@ def test_a_trail_that_goes_nowhere_is_not_drawn() -> None:
 
 def test_a_trail_is_cut_at_the_powers_of_two() -> None:
     """Twelve steps from 1 to 4,096; positions between them are no steps."""
-    between: bench_chart.TrailPoint = {"family": "matmuls", "tokens": 320, "x": 290.0, "y": 971.5}
+    between: bench_chart.TrailPoint = {"family": "matmuls", "tokens": 320, "end": None, "x": 290.0, "y": 971.5}
     assert len(layer(drawn(trails=[*TRAILS, between]), "notches")) == 12
 
 
@@ -247,6 +248,15 @@ def test_the_highest_roof_and_its_trail_stay_inside_the_plot(size: Size) -> None
         heights = [float(number) for number in re.findall(r"[ML][^,]+,([^ML]+)", line.attrib["d"])]
         assert heights
         assert min(heights) - float(line.attrib["stroke-width"]) / 2 >= (-2 if size == "strip" else 0), name
+
+
+def test_every_kernel_is_placed_once_for_all_that_is_drawn_of_it() -> None:
+    """Dots, names and what gives way to them share one set of rows: most of the work of a live drawing."""
+    vega = figures.compiled(
+        figures.specification(bench_chart.roofline(COLOURS, GPUS, default_kernels(), TRAILS, "h100"))
+    )
+    fields = [step.get("as") for data in vega["data"] for step in data.get("transform", [])]
+    assert fields.count("stacked") == fields.count("side") == fields.count("r") == 1
 
 
 FAR_RIGHT: Any = {**dot("gate_proj", 2000.0, 0.2, largest=True, label="gate 20 %"), "y": 989.0}

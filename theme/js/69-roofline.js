@@ -25,13 +25,14 @@
   const trail = (family, kernel) => {
     const rows = [];
     const [ridge, peak] = corners[family].map((column) => value(column));
+    const ends = family === "matmuls" ? { [axes.tokens.values[0]]: "first", [axes.tokens.values.at(-1)]: "last" } : {};
     let before = null;
     for (const tokens of axes.tokens.values) {
       const point = { ...lesson.point, tokens };
       const x = value(`${kernel}.arithmetic_intensity`, point);
       if (x === null) continue;
-      if (before !== null && before < ridge && ridge < x) rows.push({ family, tokens: null, x: ridge, y: peak });
-      rows.push({ family, tokens, x, y: value(`${kernel}.attainable_flops`, point) });
+      if (before !== null && before < ridge && ridge < x) rows.push({ family, tokens: null, end: null, x: ridge, y: peak });
+      rows.push({ family, tokens, end: ends[tokens] ?? null, x, y: value(`${kernel}.attainable_flops`, point) });
       before = x;
     }
     return rows;
