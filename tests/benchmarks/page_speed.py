@@ -79,7 +79,7 @@ MEASURE = """(parts) => {
 OURS = [
     ["readouts", "[data-bench] .readouts"],
     ["ledger", "[data-bench] .ledger"],
-    ["pictures", "figure[data-figure]"],
+    ["pictures", "figure[data-figure] [data-variant]"],
 ]
 THEIRS = [["pictures", "#vis"]]
 

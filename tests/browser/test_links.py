@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -84,6 +85,35 @@ def test_links_at_the_start_are_marked_as_the_page_opens(open_bench: Callable[..
     at_start = [link for link in bench.links() if link["point"] == truth.defaults]
     for link in at_start[:5]:
         assert "here" in (bench.link(link["index"]).get_attribute("class") or "").split()
+
+
+def test_links_are_marked_where_a_slider_rests_not_where_it_passes(
+    open_bench: Callable[..., Bench], truth: Truth
+) -> None:
+    """Marks that come and go at every position would cost the drag its frames and tell nobody anything."""
+    bench = open_bench()
+    _, passed = bench.link_moving("tokens")
+    positions = [truth.index("tokens", passed), truth.index("tokens", truth.defaults)]
+    marked = bench.page.evaluate(
+        """async ([passed, rest]) => {
+          const seen = [];
+          new MutationObserver((all) => seen.push(...all.map(({ target }) => target.className)))
+            .observe(document.querySelector("main"), { attributeFilter: ["class"], subtree: true });
+          for (const index of [rest + 1, passed, rest + 1]) {
+            document.getElementById("tokens").value = index;
+            document.getElementById("tokens").dispatchEvent(new Event("input"));
+            await new Promise(requestAnimationFrame);
+          }
+          await new Promise((done) => setTimeout(done, 400));
+          return seen.filter((name) => name.split(" ").includes("here")).length;
+        }""",
+        positions,
+    )
+    at_rest = [link for link in bench.links() if link["point"] == truth.point(tokens=truth.axes["tokens"]["values"][1])]
+    assert marked == len(at_rest)
+    bench.range("tokens").press("Home")
+    for link in [link for link in bench.links() if link["point"] == truth.defaults][:3]:
+        expect(bench.link(link["index"])).to_have_class(re.compile("(^| )here( |$)"))
 
 
 def test_the_status_says_what_a_link_has_set(open_bench: Callable[..., Bench], truth: Truth) -> None:

@@ -33,6 +33,13 @@
     return loading[id];
   };
 
+  // hundreds of texts are looked up at one point after another
+  let last = { point: null, document: null };
+  const shardOf = (point) => {
+    if (last.point !== point || !last.document) last = { point, document: shards[idOf(point)] };
+    return last.document;
+  };
+
   const raw = (document, column, point) => {
     const [phase, context, tokens, index] = document.columns[column];
     const at = phase * places.phase.get(point.phase) + context * places.context.get(point.context)
@@ -43,7 +50,7 @@
 
   // the text of a column; {slots} in it are filled with the text of the column that they name
   lesson.text = (column, point = lesson.point) => {
-    const document = shards[idOf(point)];
+    const document = shardOf(point);
     if (column === "tokens") return axes.tokens.texts[places.tokens.get(point.tokens)];
     if (column in document.constants) return document.constants[column];
     if (column.endsWith(".share")) return tables.share[raw(document, column, point)];

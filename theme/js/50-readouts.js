@@ -3,17 +3,17 @@
   "use strict";
   const bench = document.querySelector("[data-bench]");
   if (!bench || !window.lesson) return;
-  const targets = [...bench.querySelectorAll("[data-echo]")].map((element) => [element, element.dataset.echo]);
+  const targets = [...bench.querySelectorAll("[data-echo]")].map((element) => ({ element, column: element.dataset.echo }));
   const rows = [...bench.querySelectorAll("[data-kernel]")];
   for (const row of rows) {
     for (const cell of row.querySelectorAll("[data-column]")) {
       const column = `${row.dataset.kernel}.${cell.dataset.column}`;
-      if (lesson.has(column)) targets.push([cell.querySelector("[data-cell]") ?? cell, column]);
+      if (lesson.has(column)) targets.push({ element: cell.querySelector("[data-cell]") ?? cell, column });
     }
   }
   const used = bench.querySelector("[data-memory-used]");
   const bars = rows.map((row) => [row, row.querySelector("[data-bar]"), row.querySelector("[data-column=bound]")]);
-  const short = targets.map(([element]) => element).filter(({ dataset }) => dataset.echo?.endsWith(".latency"));
+  const short = targets.filter(({ column }) => column.endsWith(".latency"));
   const note = bench.querySelector(".latency-note");
   const { bounds } = lesson.data;
 
@@ -24,12 +24,14 @@
 
   lesson.on(() => {
     bench.removeAttribute("aria-busy");
-    for (const [element, column] of targets) {
-      const text = lesson.text(column);
-      lesson.write(element, text);
-      element.toggleAttribute("data-none", bounds[text] === "none"); // a dash
+    for (const target of targets) {
+      const text = lesson.text(target.column);
+      if (target.text === text) continue;
+      target.text = text;
+      lesson.write(target.element, text);
+      target.element.toggleAttribute("data-none", bounds[text] === "none"); // a dash
     }
-    note.toggleAttribute("data-idle", short.every((element) => element.textContent === ""));
+    note.toggleAttribute("data-idle", short.every(({ text }) => text === ""));
     const largest = lesson.text("largest");
     for (const [row, bar, bound] of bars) {
       const { kernel } = row.dataset;

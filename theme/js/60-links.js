@@ -10,18 +10,24 @@
     const fragment = whole.test(href) && !link.dataset.offGrid ? href : lesson.fragment(pointOf());
     return { link, pointOf, fragment };
   });
+  const REST = 120;
   let followed = null;
   let marked = []; // the links that stand out now
+  const pointed = [];
+  let timer = 0;
 
   // the readout or the cells that a bound number speaks of
   const pointOut = (link) => {
-    for (const element of document.querySelectorAll("[data-pointed]")) element.removeAttribute("data-pointed");
+    for (const element of pointed.splice(0)) element.removeAttribute("data-pointed");
     if (!link) return;
     const { readout, kernel, column } = link.dataset;
     // a number that stands in the unit of another readout is no <output> of its own
     const places = readout ? [`[data-readout="${readout}"], [data-beside="${readout}"]`]
       : (kernel ?? "").split(" ").filter(Boolean).map((row) => `[data-kernel="${row}"] [data-column="${column}"]`);
-    for (const place of places) document.querySelector(`[data-bench] ${place}`)?.setAttribute("data-pointed", "");
+    for (const place of places) {
+      const element = document.querySelector(`[data-bench] ${place}`);
+      if (element && pointed.push(element)) element.setAttribute("data-pointed", "");
+    }
   };
 
   for (const entry of links) {
@@ -35,10 +41,8 @@
     entry.link.addEventListener("pointerenter", () => lesson.load(entry.pointOf()).catch(() => {}));
   }
 
-  const show = (point, { by }) => {
-    if (by !== "link") followed = null;
-    pointOut(followed);
-    const here = lesson.fragment(point);
+  const mark = () => {
+    const here = lesson.fragment(lesson.point);
     const now = links.filter(({ link, fragment }) => fragment === here || link === followed);
     for (const { link } of new Set([...marked, ...now])) { // hundreds of others have nothing to be told
       link.classList.toggle("here", now.some((entry) => entry.link === link && entry.fragment === here));
@@ -46,5 +50,12 @@
     }
     marked = now;
   };
-  lesson.onPoint(show);
+
+  lesson.onPoint((_, { by }) => {
+    clearTimeout(timer);
+    if (by !== "link") followed = null;
+    pointOut(followed);
+    if (by === "control") timer = setTimeout(mark, REST); // not at every position that a slider passes
+    else mark();
+  });
 })();

@@ -11,7 +11,7 @@
   lesson.say = (text) => {
     clearTimeout(timer);
     lesson.write(line, text);
-    line.hidden = !text;
+    if (line.hidden === Boolean(text)) line.hidden = !text;
     if (text) timer = setTimeout(() => lesson.say(""), READ);
   };
   lesson.onPoint((_, { notes }) => lesson.say(notes.join(" ")));

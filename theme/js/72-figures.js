@@ -5,14 +5,14 @@
   const figures = [...document.querySelectorAll("figure[data-figure][data-spec]")];
   if (!figures.length || !window.lesson) return;
   const bench = document.querySelector("[data-bench]");
+  const boxes = new Map(figures.map((figure) => [figure, [...figure.querySelectorAll("[data-variant]")]]));
   const inSight = new Set();
   const views = new WeakMap(); // [data-variant] element → its Vega view; null: it stays as it was drawn
   const drawnAt = new WeakMap(); // the same → the turn of the bench that it shows
   const busy = new WeakSet();
   let state = "asleep"; // then "loading", then "awake", or "failed" until the bench moves
   let turn = 0; // counts the moves of the bench
-  let frame = 0; // a frame is awaited in which what has come meanwhile is drawn
-  let more = false; // something has
+  let [frame, more] = [0, false]; // a frame is awaited in which what has come meanwhile is drawn; something has
 
   const bring = async (box, name, rows, printing) => {
     drawnAt.set(box, turn);
@@ -42,7 +42,7 @@
         if (!lesson.vega.asked(spec)) lesson.vega.load(spec).then(update, () => {});
         continue;
       }
-      for (const box of figure.querySelectorAll("[data-variant]")) {
+      for (const box of boxes.get(figure)) {
         if (printing || lesson.vega.shows(box)) refresh(box, name, printing);
       }
     }
