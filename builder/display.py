@@ -8,10 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Any
 
-from builder.ledger import GROUPS, KERNEL_LABELS
-from builder.roofline import BOUNDS, COMPUTE, LAUNCH_FLOOR, MEMORY, NO_BYTES, RIDGE, Roof
+import numpy as np
+
+from builder.ledger import GROUPS, KERNEL_LABELS, KERNELS
+from builder.roofline import BOUNDS, COMPUTE, FITS, LAUNCH_FLOOR, MEMORY, NO_BYTES, RIDGE, Array, Roof, ratio
 from builder.units import GIB, QUANTITIES, one_decimal, significant, whole
 
 DASH = "–"
@@ -70,6 +73,7 @@ def work_unit(matmul_flops: float) -> tuple[float, str]:
     return (1e12, "TFLOP") if matmul_flops >= 5e12 else (1e9, "GFLOP")
 
 
+@cache
 def cell(column: str, unit: float) -> Callable[[float], str]:
     """value in SI → text of a cell of a column whose unit has this size. `bound` takes the code of a bound."""
     if column == "bound":
@@ -81,31 +85,35 @@ def cell(column: str, unit: float) -> Callable[[float], str]:
     return lambda value: text(value / unit)
 
 
+@cache
 def readout(quantity: str) -> Callable[[float], str]:
     """value in SI → the digits of a readout, in the first unit of its ladder."""
     size, text = QUANTITIES[quantity].ladder[0][0], QUANTITIES[quantity].text
     return lambda value: text(value / size)
 
 
+# What the sentences and labels ask of a share: half of the pass, and whether it is worth a name; of a distance: far.
+_HALF, _LOUD, _FAR = 0.5, 0.01, 2
+
 _SAME = 5e-10  # a share that is no farther from an edge of rounding is on it
 
 
-def share_code(share: float) -> int:
-    """A share as the number of a bin: 0 for nothing, else 1 + how often 0.05 % goes into it.
+def share_codes(shares: Array) -> Array:
+    """Shares as the numbers of bins: 0 for nothing, else 1 + how often 0.05 % goes into one.
 
     Every rounding that a share is shown with has its edges on these bins, so SHARE_TEXTS and ROUGH_TEXTS[code] are
     exactly what formatting the share itself would give.
     """
-    if share <= 0:
-        return 0
-    bins = share * 2000
-    code = 1 + min(int(bins), 2000)
-    if abs(bins - round(bins)) < _SAME * 2000:
+    bins = shares * 2000
+    codes = np.where(shares > 0, 1 + np.minimum(bins.astype(int), 2000), 0)
+    on_edge = (shares > 0) & (np.abs(bins - np.rint(bins)) < _SAME * 2000)
+    for place in zip(*np.nonzero(on_edge), strict=True):
         # on an edge, the bin is the one on whose side formatting rounds
+        share, code = float(shares[place]), int(codes[place])
         texts = _SHARE_TEXT(share), rough_percent(share)
         beside = (near for near in (code, code - 1, code + 1) if 0 < near < len(SHARE_TEXTS))
-        return next((near for near in beside if (SHARE_TEXTS[near], ROUGH_TEXTS[near]) == texts), code)
-    return code
+        codes[place] = next((near for near in beside if (SHARE_TEXTS[near], ROUGH_TEXTS[near]) == texts), code)
+    return codes
 
 
 def _middle(code: int) -> float:
@@ -155,14 +163,81 @@ class Position:
 
     @property
     def ridges_below(self) -> float:
-        """How many times attention's intensity lies under the ridge of its arithmetic; 0 where it has none."""
-        run = self.intensity["attention"]
-        return self.roof.bf16_ridge / run if run else 0
+        """As ridges_below says of many points."""
+        return float(ridges_below(self.roof, np.asarray(self.intensity["attention"])))
 
     @cached_property
     def matmuls(self) -> float:
         """Share of the five per-layer matmuls."""
         return sum(self.share[kernel] for kernel in GROUPS["matmuls"])
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Points of one phase under one roof, as arrays by point; `share`, `intensity` and `bound` by kernel and point.
+
+    `fit`: indices into FITS.
+    """
+
+    phase: str
+    tokens: Array
+    roof: Roof
+    share: Array
+    intensity: Array
+    bound: Array
+    fit: Array
+    largest_batch: Array
+
+    def __getitem__(self, index: int) -> Position:
+        def row(array: Array) -> dict[str, Any]:
+            return dict(zip(KERNELS, array[:, index].tolist(), strict=True))
+
+        return Position(
+            phase=self.phase,
+            tokens=int(self.tokens[index]),
+            roof=self.roof,
+            share=row(self.share),
+            intensity=row(self.intensity),
+            bound=row(self.bound),
+            fit=FITS[int(self.fit[index])],
+            largest_batch=int(self.largest_batch[index]),
+        )
+
+    def kinds(self) -> Array:
+        """A number for each point: those with the same number get the same sentences.
+
+        It is made of the answers to all that the sentences below ask of a Position; a new question belongs here too.
+        """
+        at = {kernel: index for index, kernel in enumerate(KERNELS)}
+        attention, elementwise, head = (self.share[at[name]] for name in ("attention", "elementwise", "lm_head"))
+        matmuls = sum(self.share[at[kernel]] for kernel in GROUPS["matmuls"])
+        groups = (matmuls, head, attention)
+        anchors = [self.intensity[at[_ANCHORS[name]]] for name in ("matmuls", "lm_head", "attention")]
+        pairs = ((0, 1), (0, 2), (1, 2))
+        answers = [
+            self.tokens == 1,
+            self.fit,
+            self.largest_batch > 0,
+            attention >= _HALF,
+            matmuls + head >= _HALF,
+            self.bound[at["attention"]],
+            self.bound[at["gate_proj"]],
+            ridges_below(self.roof, self.intensity[at["attention"]]) < _FAR,
+            self.share.argmax(axis=0),
+            elementwise >= _LOUD,
+            *(group >= _LOUD for group in groups),
+            *(groups[first] >= groups[second] for first, second in pairs),
+            *(_together(anchors[first], anchors[second]) for first, second in pairs),
+        ]
+        kinds = np.zeros(self.tokens.shape, dtype=np.int64)
+        for answer in answers:
+            kinds = 8 * kinds + np.asarray(answer, dtype=np.int64)
+        return kinds
+
+
+def ridges_below(roof: Roof, attention: Array) -> Array:
+    """How many times attention's intensity lies under the ridge of its arithmetic; 0 where it has none."""
+    return ratio(roof.bf16_ridge, attention)
 
 
 def gpu_texts(roof: Roof) -> dict[str, str]:
@@ -193,7 +268,7 @@ def fill(template: str, text_of: Callable[[str], str]) -> str:
 def _binding(at: Position) -> tuple[str, str]:
     """(what binds and which kernel, the same with how far from the ridge): the two lengths of the verdict."""
     ridge = "{gpu.ridge}"
-    if at.share["attention"] >= 0.5:
+    if at.share["attention"] >= _HALF:
         # attention computes in BF16, whatever arithmetic the matmuls use
         own = "{gpu.bf16_ridge}"
         over = "over the cache" if at.phase == "decode" else "over the prompt"
@@ -201,14 +276,14 @@ def _binding(at: Position) -> tuple[str, str]:
         run = "{attention.arithmetic_intensity} FLOPs a byte"
         if at.bound["attention"] == COMPUTE:
             return f"Compute-bound: {head}", f"Compute-bound: {head} It runs at {run}, past the ridge at {own}."
-        if at.bound["attention"] == RIDGE or at.ridges_below < 2:
+        if at.bound["attention"] == RIDGE or at.ridges_below < _FAR:
             kind = "At the ridge" if at.bound["attention"] == RIDGE else "Memory-bound"
             return f"{kind}: {head}", f"{kind}: {head} It runs at {run}; this {{gpu.label}} needs {own}."
         far = f"At {run} it sits {{ridges_below}} times under the ridge."
         return f"Memory-bound: {head}", f"Memory-bound: {head} {far}"
     if at.bound["gate_proj"] == MEMORY:
         far = f"{{total.arithmetic_intensity}} FLOPs a byte, where this {{gpu.label}} needs {ridge}."
-        if at.matmuls + at.share["lm_head"] >= 0.5:
+        if at.matmuls + at.share["lm_head"] >= _HALF:
             head = f"every weight is read for {'one token' if at.tokens == 1 else '{tokens} tokens'}."
         else:
             head = "five matmuls take {matmuls.rough} of the pass, attention {attention.rough}."
@@ -262,9 +337,9 @@ def tip(kernel: str) -> str:
     return f"{KERNEL_LABELS[kernel]}: {run}, {reach} attainable, {{{kernel}.share}} % of the pass"
 
 
-def _together(a: float, b: float) -> bool:
-    """Whether two dots on the slope or the roof would lie so close that one label must serve them."""
-    return a > 0 and b > 0 and max(a, b) / min(a, b) < 1.33
+def _together(a: Any, b: Any) -> Any:
+    """Whether two dots on the slope or the roof, or two rows of dots, lie so close that one label must serve both."""
+    return (a > 0) & (b > 0) & (a < 1.33 * b) & (b < 1.33 * a)
 
 
 def chart_labels(at: Position) -> dict[str, tuple[str, str]]:
@@ -274,11 +349,11 @@ def chart_labels(at: Position) -> dict[str, tuple[str, str]]:
     the elementwise row, which lies apart.
     """
     largest, share, x = at.largest, at.share, at.intensity
-    loud = largest == "elementwise" or share["elementwise"] >= 0.01
+    loud = largest == "elementwise" or share["elementwise"] >= _LOUD
     labels = {"elementwise": ("elementwise {elementwise.rough}" if loud else "elementwise", "")}
     groups = {"matmuls": at.matmuls, "lm_head": share["lm_head"], "attention": share["attention"]}
     # heaviest first: each takes along what lies on it
-    left = [name for name in sorted(groups, key=lambda name: -groups[name]) if groups[name] >= 0.01]
+    left = [name for name in sorted(groups, key=lambda name: -groups[name]) if groups[name] >= _LOUD]
     while left:
         first = left.pop(0)
         near = [name for name in left if _together(x[_ANCHORS[first]], x[_ANCHORS[name]])]

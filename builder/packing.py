@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 
 from builder.grid import Grid
-from builder.shards import script_json, shard, shard_id
+from builder.shards import shard_id, shard_json
 from builder.site import compressed_size
 
 _LIKELY = 0.985  # of the size of the largest by a quick look: what lies below can't be the largest by a thorough one
@@ -41,8 +41,8 @@ class Packed:
 def packed(grid: Grid, gpu: str) -> str:
     """The shards of a GPU of the grid as JSON of a Packed, on one line."""
     choices = [choice for choice in grid.shard_points() if choice.gpu == gpu]
-    texts = {shard_id(choice): script_json(shard(grid, choice)) for choice in choices}
-    quick = {name: compressed_size(text.encode(), level=6) for name, text in texts.items()}
+    texts = {shard_id(choice): shard_json(grid, choice) for choice in choices}
+    quick = {name: compressed_size(text.encode(), level=4) for name, text in texts.items()}
     likely = [name for name, size in quick.items() if size >= _LIKELY * max(quick.values())]
     sizes = {name: compressed_size(texts[name].encode()) for name in likely}
     largest = max(sizes, key=lambda name: sizes[name])

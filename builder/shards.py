@@ -8,8 +8,9 @@ drawn is read from the same text, so that a picture can't show what the ledger b
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,17 +64,49 @@ def shard_arrays(grid: Grid, choice: Point, assumptions: Assumptions = DEFAULT) 
     return found
 
 
+class _Data:
+    """What a column holds, and its JSON: texts, or a few distinct ones and where each stands."""
+
+    def __init__(self, texts: list[Any]) -> None:
+        self.values: Any = texts
+        distinct = dict.fromkeys(texts)
+        if len(distinct) * 3 < len(texts) and isinstance(texts[0], str):
+            place = {value: index for index, value in enumerate(distinct)}
+            self.values = {"of": list(distinct), "at": [place[value] for value in texts]}
+        self.json = script_json(self.values)
+
+
+# Most columns of a kernel are those of another shard too: its FLOPs are the same on every GPU, its bytes too.
+@lru_cache(maxsize=512)
+def _written(text: Callable[[Any], Any], kind: str, numbers: bytes) -> _Data:
+    """The texts of numbers, given as the bytes of an array of this kind."""
+    return _Data([text(value) for value in np.frombuffer(numbers, dtype=kind).tolist()])
+
+
 class _Columns:
     """Collects columns; equal ones are stored once, repeated values of one column too."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
         self.columns: dict[str, list[int]] = {}
-        self.data: list[Any] = []
+        self.data: list[_Data] = []
         self._seen: dict[str, int] = {}
 
-    def add(self, name: str, values: Array, text: Callable[[Any], Any]) -> None:
-        """A column from an array that broadcasts to the shape; text is applied to what constant axes leave of it."""
+    def add(self, name: str, numbers: Array, text: Callable[[Any], Any]) -> None:
+        """A column from an array that broadcasts to the shape; text is applied to what constant axes leave of it.
+
+        text: one function for all columns of its kind, since what it made is remembered.
+        """
+        kept, strides = self._kept(numbers)
+        self._add(name, strides, _written(text, kept.dtype.str, kept.tobytes()))
+
+    def add_texts(self, name: str, indices: Array, texts: Sequence[str]) -> None:
+        """A column of texts, from an array of indices that broadcasts to the shape; no text is there twice."""
+        kept, strides = self._kept(indices)
+        self._add(name, strides, _Data([texts[index] for index in kept.ravel().tolist()]))
+
+    def _kept(self, values: Array) -> tuple[Array, list[int]]:
+        """An array without the axes that it is constant along, and its stride along each axis."""
         kept = np.asarray(values)
         kept = kept.reshape((1,) * (len(self.shape) - kept.ndim) + kept.shape)
         for axis in range(kept.ndim):
@@ -83,13 +116,10 @@ class _Columns:
         strides = [
             int(np.prod(kept.shape[axis + 1 :])) if kept.shape[axis] > 1 else 0 for axis in range(len(self.shape))
         ]
-        texts = [text(value) for value in kept.ravel().tolist()]
-        distinct = dict.fromkeys(texts)
-        data: Any = texts
-        if len(distinct) * 3 < len(texts) and isinstance(texts[0], str):
-            place = {value: index for index, value in enumerate(distinct)}
-            data = {"of": list(distinct), "at": [place[value] for value in texts]}
-        index = self._seen.setdefault(json.dumps(data), len(self.data))
+        return kept, strides
+
+    def _add(self, name: str, strides: list[int], data: _Data) -> None:
+        index = self._seen.setdefault(data.json, len(self.data))
         if index == len(self.data):
             self.data.append(data)
         self.columns[name] = [*strides, index]
@@ -111,7 +141,7 @@ def _add_cells(columns: _Columns, arrays: Sequence[Arrays], sizes: Array) -> Non
             columns.add(f"{kernel}.{column}", values[:, row], display.cell(column, units[column]))
     latency = _stack(arrays, lambda part: part.costs.latency_bound)
     for row, kernel in enumerate(KERNELS):
-        columns.add(f"{kernel}.latency", latency[:, row], lambda short: display.LATENCY_TEXT if short else "")
+        columns.add_texts(f"{kernel}.latency", latency[:, row].astype(int), ["", display.LATENCY_TEXT])
     for column, total in display.TOTALS.items():
         values = _stack(arrays, lambda part, t=total: getattr(part.costs, t))  # type: ignore[misc]
         values = values / sizes if column == "flops" else values
@@ -119,7 +149,12 @@ def _add_cells(columns: _Columns, arrays: Sequence[Arrays], sizes: Array) -> Non
     share = _stack(arrays, lambda part: part.costs.share)
     for name, rows in ({kernel: (kernel,) for kernel in KERNELS} | display.SUMS).items():
         part = share[:, [KERNELS.index(row) for row in rows]].sum(axis=1)
-        columns.add(f"{name}.share", part, display.share_code)
+        columns.add(f"{name}.share", display.share_codes(part), int)
+
+
+def _batch(sequences: int) -> str:
+    """The largest batch; a dash for what has none."""
+    return display.DASH if sequences < 0 else display.readout("largest_batch")(sequences)
 
 
 def _add_readouts(columns: _Columns, arrays: Sequence[Arrays], gpu: Gpu) -> None:
@@ -129,49 +164,73 @@ def _add_readouts(columns: _Columns, arrays: Sequence[Arrays], gpu: Gpu) -> None
         columns.add(name, values, display.readout(name))
     resident = _stack(arrays, lambda part: part.resident)
     columns.add("resident", resident, display.readout("resident_bytes"))
-    columns.add("memory_used", resident / gpu.memory_bytes, lambda value: round(min(value, 9.99), 2))
-    columns.add("fits", _stack(arrays, lambda part: part.fit), lambda code: FITS[code])
+    columns.add("memory_used", np.round(np.minimum(resident / gpu.memory_bytes, 9.99), 2), float)
+    columns.add_texts("fits", _stack(arrays, lambda part: part.fit), FITS)
     # a prefill is one sequence: it has no largest batch
     batches = _stack(arrays, lambda part: part.largest_batch * (part.phase == "decode") - (part.phase != "decode"))
-    batch = display.readout("largest_batch")
-    columns.add("largest_batch", batches, lambda n: display.DASH if n < 0 else batch(n))
+    columns.add("largest_batch", batches, _batch)
 
 
-def _positions(grid: Grid, roof: Roof, arrays: Sequence[Arrays]) -> Iterator[display.Position]:
-    """Every position of a shard as plain numbers, in the order of POSITION_AXES."""
-    tokens = grid.axes["tokens"]
-    for part in arrays:
-        rows = [
-            np.moveaxis(array, 0, -1).reshape(-1, len(KERNELS)).tolist()
-            for array in (part.costs.share, part.costs.arithmetic_intensity, part.costs.bound)
-        ]
-        beside = zip(part.fit.ravel().tolist(), part.largest_batch.ravel().tolist(), strict=True)
-        for index, (share, run, bound, (fit, batch)) in enumerate(zip(*rows, beside, strict=True)):
-            yield display.Position(
-                phase=part.phase,
-                tokens=tokens[index % len(tokens)],
-                roof=roof,
-                share=dict(zip(KERNELS, share, strict=True)),
-                intensity=dict(zip(KERNELS, run, strict=True)),
-                bound=dict(zip(KERNELS, bound, strict=True)),
-                fit=FITS[fit],
-                largest_batch=batch,
-            )
+def _positions(grid: Grid, roof: Roof, part: Arrays) -> display.Positions:
+    """The positions of one phase of a shard, in the order of POSITION_AXES."""
+    costs = part.costs
+    share, intensity, bound = (
+        array.reshape(len(KERNELS), -1) for array in (costs.share, costs.arithmetic_intensity, costs.bound)
+    )
+    tokens = np.broadcast_to(np.asarray(grid.axes["tokens"]), grid.shape[1:]).ravel()
+    return display.Positions(
+        part.phase, tokens, roof, share, intensity, bound, part.fit.ravel(), part.largest_batch.ravel()
+    )
 
 
-def _add_sentences(columns: _Columns, positions: Iterable[display.Position]) -> None:
-    """Verdict, warning, and the labels of the roofline's dots."""
-    names = ("verdict", "warning", "largest", "ridges_below", "sublabel", *(f"{kernel}.label" for kernel in KERNELS))
-    rows = []
-    for at in positions:
-        labels, largest = display.chart_labels(at), at.largest
-        below = labels[largest][1] if largest in labels else ""
-        named = [labels[kernel][0] if kernel in labels else "" for kernel in KERNELS]
-        rows.append((*display.verdict(at), largest, whole(at.ridges_below), below, *named))
-    for name, values in zip(names, zip(*rows, strict=True), strict=True):
-        columns.add(name, np.asarray(values, dtype=object).reshape(columns.shape), str)
+def _sentences(at: display.Position) -> tuple[str, ...]:
+    """The texts of _SENTENCES at a position."""
+    labels, largest = display.chart_labels(at), at.largest
+    below = labels[largest][1] if largest in labels else ""
+    return (*display.verdict(at), largest, below, *(labels.get(kernel, ("",))[0] for kernel in KERNELS))
+
+
+_SENTENCES = ("verdict", "warning", "largest", "sublabel", *(f"{kernel}.label" for kernel in KERNELS))
+
+
+def _add_sentences(columns: _Columns, phases: Sequence[display.Positions]) -> None:
+    """Verdict, warning, and the labels of the roofline's dots: a few kinds of position have all of them in common."""
+    rows: list[tuple[str, ...]] = []
+    places = []
+    for positions in phases:
+        _, first, place = np.unique(positions.kinds(), return_index=True, return_inverse=True)
+        places.append(len(rows) + place)
+        rows += [_sentences(positions[index]) for index in first.tolist()]
+    place = np.stack(places).reshape(columns.shape)
+    for name, texts in zip(_SENTENCES, zip(*rows, strict=True), strict=True):
+        number = {text: index for index, text in enumerate(dict.fromkeys(texts))}
+        columns.add_texts(name, np.asarray([number[text] for text in texts])[place], list(number))
+    below = np.stack([display.ridges_below(at.roof, at.intensity[KERNELS.index("attention")]) for at in phases])
+    columns.add("ridges_below", below.reshape(columns.shape), whole)
     for kernel in KERNELS:
-        columns.add(f"{kernel}.tip", np.asarray([display.tip(kernel)], dtype=object), str)
+        columns.add_texts(f"{kernel}.tip", np.zeros(1, dtype=int), [display.tip(kernel)])
+
+
+def _collected(grid: Grid, choice: Point, assumptions: Assumptions) -> tuple[dict[str, Any], list[_Data]]:
+    """A shard without its data, and its data."""
+    gpu = grid.gpus[choice.gpu]
+    roof = roof_of(gpu, choice.weights, assumptions)
+    arrays = shard_arrays(grid, choice, assumptions)
+    columns = _Columns(grid.shape)
+    matmuls = [KERNELS.index(name) for name in GROUPS["matmuls"]]
+    units = [display.work_unit(flops) for flops in arrays[0].costs.flops[matmuls].sum(axis=0)[0].tolist()]
+    names = list(dict.fromkeys(name for _, name in units))
+    columns.add_texts("work_unit", np.asarray([names.index(name) for _, name in units]), names)
+    _add_readouts(columns, arrays, gpu)
+    _add_cells(columns, arrays, np.asarray([size for size, _ in units]))
+    _add_sentences(columns, [_positions(grid, roof, part) for part in arrays])
+    head = {
+        "id": shard_id(choice),
+        "constants": display.gpu_texts(roof),
+        "shape": list(grid.shape),
+        "columns": columns.columns,
+    }
+    return head, columns.data
 
 
 def shard(grid: Grid, choice: Point, assumptions: Assumptions = DEFAULT) -> dict[str, Any]:
@@ -182,23 +241,14 @@ def shard(grid: Grid, choice: Point, assumptions: Assumptions = DEFAULT) -> dict
     at position (p, c, t) is number p·stride + c·stride + t·stride of the data. `….share` are codes of
     display.SHARE_TEXTS; texts may be templates of display.fill.
     """
-    gpu = grid.gpus[choice.gpu]
-    roof = roof_of(gpu, choice.weights, assumptions)
-    arrays = shard_arrays(grid, choice, assumptions)
-    columns = _Columns(grid.shape)
-    matmuls = [KERNELS.index(name) for name in GROUPS["matmuls"]]
-    units = [display.work_unit(flops) for flops in arrays[0].costs.flops[matmuls].sum(axis=0)[0].tolist()]
-    columns.add("work_unit", np.asarray([name for _, name in units], dtype=object), str)
-    _add_readouts(columns, arrays, gpu)
-    _add_cells(columns, arrays, np.asarray([size for size, _ in units]))
-    _add_sentences(columns, _positions(grid, roof, arrays))
-    return {
-        "id": shard_id(choice),
-        "constants": display.gpu_texts(roof),
-        "shape": list(grid.shape),
-        "columns": columns.columns,
-        "data": columns.data,
-    }
+    head, data = _collected(grid, choice, assumptions)
+    return {**head, "data": [column.values for column in data]}
+
+
+def shard_json(grid: Grid, choice: Point) -> str:
+    """What script_json says of the shard, sooner: of columns that other shards have too it is known already."""
+    head, data = _collected(grid, choice, DEFAULT)
+    return f'{script_json(head)[:-1]},"data":[{",".join(column.json for column in data)}]}}'
 
 
 def script_json(document: object) -> str:

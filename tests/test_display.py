@@ -6,13 +6,14 @@ from dataclasses import replace
 from math import nextafter
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from builder import display
 from builder.catalog import Sourced
-from builder.display import Position, article, cell, chart_labels, fill, rough_percent, share_code, verdict
+from builder.display import Position, article, cell, chart_labels, fill, rough_percent, share_codes, verdict
 from builder.ledger import KERNELS
 from builder.roofline import COMPUTE, MEMORY, NO_BYTES, RIDGE, roof_of
 from builder.units import GIB, show
@@ -220,6 +221,11 @@ def direct(share: float) -> tuple[str, str]:
     if rough == "100" and share <= 1 - 5e-10:
         rough = min(digits, "99.9", key=float)
     return digits, f"{rough}\u00a0%".replace(" ", "\u00a0")
+
+
+def share_code(share: float) -> int:
+    """The code of one share."""
+    return int(share_codes(np.asarray([share]))[0])
 
 
 def by_code(share: float) -> tuple[str, str]:

@@ -19,7 +19,8 @@ from builder.catalog import Sourced
 from builder.grid import GRID_FILE, Grid, load_grid
 from builder.ledger import GROUPS, KERNELS, Point
 from builder.report import document
-from builder.shards import check_shard_size, look_up, roofline_rows, script_json, shard, shard_id
+from builder.roofline import roof_of
+from builder.shards import check_shard_size, look_up, roofline_rows, script_json, shard, shard_id, shard_json
 from builder.site import compressed_size
 from builder.units import GIB, QUANTITIES, show
 from tests.toys import ROOT, at, toy_gpu, toy_model
@@ -206,6 +207,13 @@ def stored(grid: Grid) -> shards._Columns:
     return shards._Columns(grid.shape)
 
 
+def read_back(columns: shards._Columns) -> dict[str, Any]:
+    """What look_up takes, of the columns alone; their JSON says the same as their values."""
+    data = [column.values for column in columns.data]
+    assert [json.loads(column.json) for column in columns.data] == data
+    return {"constants": {}, "columns": columns.columns, "data": data}
+
+
 def test_a_column_that_does_not_vary_along_an_axis_has_stride_0_there():
     """Constant along an axis: stored once for it; constant throughout: one value."""
     columns = stored(toy_grid(tokens=(1, 2, 3, 4)))
@@ -225,8 +233,8 @@ def test_a_column_that_does_not_vary_along_an_axis_has_stride_0_there():
         "by_phase_and_tokens": [4, 0, 1],
         "constant": [0, 0, 0],
     }
-    assert columns.data[columns.columns["constant"][3]] == ["7.5"]
-    assert columns.data[columns.columns["by_phase"][3]] == ["0", "12"]
+    assert columns.data[columns.columns["constant"][3]].values == ["7.5"]
+    assert columns.data[columns.columns["by_phase"][3]].values == ["0", "12"]
 
 
 def test_equal_columns_are_stored_once():
@@ -246,8 +254,8 @@ def test_a_text_that_repeats_is_stored_once():
     grid = toy_grid(tokens=(1, 2, 3, 4))
     columns = stored(grid)
     columns.add("parity", np.arange(24).reshape(grid.shape), lambda n: "odd" if n % 2 else "even")
-    assert columns.data == [{"of": ["even", "odd"], "at": [0, 1] * 12}]
-    page = {"constants": {}, "columns": columns.columns, "data": columns.data}
+    page = read_back(columns)
+    assert page["data"] == [{"of": ["even", "odd"], "at": [0, 1] * 12}]
     found = [look_up(page, grid, replace(grid.defaults, tokens=tokens), "parity") for tokens in (1, 2, 3, 4)]
     assert found == ["even", "odd", "even", "odd"]
 
@@ -262,12 +270,45 @@ def test_any_column_is_found_again_at_every_position(numbers, flat):
             values = np.broadcast_to(values.take([0], axis), values.shape)
     columns = stored(grid)
     columns.add("n", values, str)
-    page = {"constants": {}, "columns": columns.columns, "data": columns.data}
+    page = read_back(columns)
     for p, phase in enumerate(grid.axes["phase"]):
         for c, context in enumerate(grid.axes["context"]):
             for t, tokens in enumerate(grid.axes["tokens"]):
                 point = replace(grid.defaults, phase=phase, context=context, tokens=tokens)
                 assert look_up(page, grid, point, "n") == str(values[p, c, t])
+
+
+def test_texts_by_index_are_found_again():
+    """A column of a few texts, given as where each stands; one that never varies is a single text."""
+    grid = toy_grid(tokens=(1, 2, 3, 4))
+    columns = stored(grid)
+    columns.add_texts("short", np.arange(24).reshape(grid.shape) % 2, ["yes", "no"])
+    columns.add_texts("tip", np.zeros(1, dtype=int), ["always"])
+    page = read_back(columns)
+    assert page["columns"]["tip"][:3] == [0, 0, 0]
+    for tokens, text in ((1, "yes"), (2, "no"), (4, "no")):
+        point = replace(grid.defaults, tokens=tokens)
+        assert (look_up(page, grid, point, "short"), look_up(page, grid, point, "tip")) == (text, "always")
+
+
+def test_the_json_of_a_shard_is_that_of_what_it_says():
+    """Put together from pieces that other shards had already, it is the same text."""
+    grid = lesson()
+    for choice in list(grid.shard_points())[::17]:
+        assert shard_json(grid, choice) == script_json(shard(grid, choice))
+
+
+def test_the_sentences_of_every_kind_of_position_are_those_of_each():
+    """A shard asks for its sentences once for all positions of a kind: every position would have got the same."""
+    grid = lesson()
+    for choice in list(grid.shard_points())[::11]:
+        roof = roof_of(grid.gpus[choice.gpu], choice.weights)
+        for part in shards.shard_arrays(grid, choice):
+            positions = shards._positions(grid, roof, part)
+            said: dict[int, tuple[str, ...]] = {}
+            for index, kind in enumerate(positions.kinds().tolist()):
+                found = shards._sentences(positions[index])
+                assert said.setdefault(kind, found) == found, (choice, part.phase, index)
 
 
 def test_columns_that_no_context_moves_are_stored_without_it():
