@@ -99,7 +99,6 @@ def roofline(
     ]
     chart = alt.layer(
         *layers,
-        datasets={"kernels": list(kernels), "trails": list(trails), "roofs": _roofs(gpus), "ridges": _ridges(gpus)},
         width=frame.width,
         height=frame.height,
         padding={"left": left, "right": right, "top": top, "bottom": bottom},
@@ -107,9 +106,11 @@ def roofline(
         background=colours["paper"],
         config=alt.Config(aria=False, font=FONT, view=alt.ViewConfig(stroke=None)),
         description="Roofline: attainable TFLOP/s against arithmetic intensity, one dot for each kernel of a pass.",
-    ).add_params(*_parameters(colours, gpus, gpu, arithmetic, size))
+        params=_parameters(colours, gpus, gpu, arithmetic, size),
+    )
+    rows = {"kernels": kernels, "trails": trails, "roofs": _roofs(gpus), "ridges": _ridges(gpus)}
     marks = _expected_marks(gpus, kernels, trails, size)
-    return Picture("roofline", chart, marks, FRAMES, hidden={"strip": ("names", "labels")})
+    return Picture("roofline", chart, rows, marks, FRAMES, hidden={"strip": ("names", "labels")})
 
 
 def _expected_marks(
@@ -173,28 +174,28 @@ def _signs(gpus: Sequence[Gpu]) -> list[dict[str, Any]]:
 
 def _parameters(
     colours: Mapping[str, str], gpus: Sequence[Gpu], gpu: str, arithmetic: str, size: Size
-) -> list[alt.Parameter]:
+) -> list[alt.VariableParameter]:
     """What a client sets (gpu, arithmetic, size), and what the expressions look up."""
     chips = {g["gpu"]: {"bf16": g["peak"], "fp8": g["fp8_peak"], "bandwidth": g["bandwidth"]} for g in gpus}
     assert gpu in chips, f"no roof for {gpu}"
     return [
-        alt.param(name="gpu", value=gpu),
-        alt.param(name="arithmetic", value=arithmetic),
-        alt.param(name="size", value=size),
-        alt.param(name="chips", value=chips),
-        alt.param(name="chip", expr="chips[gpu]"),
-        alt.param(name="signs", value=_signs(gpus)),
+        alt.VariableParameter(name="gpu", value=gpu),
+        alt.VariableParameter(name="arithmetic", value=arithmetic),
+        alt.VariableParameter(name="size", value=size),
+        alt.VariableParameter(name="chips", value=chips),
+        alt.VariableParameter(name="chip", expr="chips[gpu]"),
+        alt.VariableParameter(name="signs", value=_signs(gpus)),
         # the BF16 roof, which the names of dots stay clear of, in px
-        alt.param(name="lower", expr=_py("chip.bf16")),
+        alt.VariableParameter(name="lower", expr=_py("chip.bf16")),
         # area of a dot is its share of the pass; the radius that a whole pass would take
-        alt.param(name="whole", value={"wide": 24, "short": 18, "phone": 18, "strip": 11}),
+        alt.VariableParameter(name="whole", value={"wide": 24, "short": 18, "phone": 18, "strip": 11}),
         # a lane runs beside the roof, so many px from it
-        alt.param(name="lane", expr="size == 'strip' ? 3.5 : 4.5"),
+        alt.VariableParameter(name="lane", expr="size == 'strip' ? 3.5 : 4.5"),
         # how steeply a slope climbs in px: one decade of intensity is one decade of FLOP/s
-        alt.param(name="climb", expr=f"atan2({_py(Y_LOW)} - {_py(10)}, {_px(1)} - {_px(0.1)})"),
-        alt.param(name="fills", value={kernel: colours[token] for kernel, token in FILLS.items()}),
-        alt.param(name="tints", value={family: colours[token] for family, token in TINTS.items()}),
-        alt.param(name="inks", value={family: colours[token] for family, token in INKS.items()}),
+        alt.VariableParameter(name="climb", expr=f"atan2({_py(Y_LOW)} - {_py(10)}, {_px(1)} - {_px(0.1)})"),
+        alt.VariableParameter(name="fills", value={kernel: colours[token] for kernel, token in FILLS.items()}),
+        alt.VariableParameter(name="tints", value={family: colours[token] for family, token in TINTS.items()}),
+        alt.VariableParameter(name="inks", value={family: colours[token] for family, token in INKS.items()}),
     ]
 
 

@@ -385,7 +385,7 @@ def _roofline(colours: Colours, placed: Sequence[Placed], gpu: Gpu, points: Sequ
         (foot_rule.encode(**in_px("px", "py"), y2=alt.Y2("qy:Q")), "ridges", ridges),
     ]
     picture = _scattered("roofline", "Roofline", colours, scale, axes, points, under, words, lines)
-    return Picture(picture.name, picture.chart, {**picture.marks, "roofs": len(peaks)}, picture.frames)
+    return replace(picture, marks={**picture.marks, "roofs": len(peaks)})
 
 
 # Both panels as one drawing

@@ -11,7 +11,7 @@ from builder.drawn import Frame, Frames, Size
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart of one spec, and its frame at each size.
+    """A chart of one spec without its rows, the rows of its datasets by name, and its frame at each size.
 
     `marks`: how many marks its named layers show at least, for a wrong field draws a valid, empty chart; `hidden`: the
     layers that a size leaves out. `replaced`: the datasets for which a client brings its own rows.
@@ -19,6 +19,7 @@ class Picture:
 
     name: str
     chart: alt.TopLevelMixin
+    data: Mapping[str, Sequence[Mapping[str, Any]]]
     marks: Mapping[str, int]
     frames: Frames
     replaced: tuple[str, ...] = ()
@@ -111,7 +112,6 @@ def figure_of(
     )
     chart = alt.layer(
         *layers,
-        datasets={key: list(rows) for key, rows in data.items()},
         width=frames["wide"].width,
         height=frames["wide"].height,
         padding={"left": left, "right": right, "top": top, "bottom": bottom},
@@ -121,7 +121,7 @@ def figure_of(
         description=title,
         params=[alt.VariableParameter(name="size", value="wide")],
     )
-    return Picture(name, chart, marks, frames, ("here",) if "here" in data else ())
+    return Picture(name, chart, data, marks, frames, ("here",) if "here" in data else ())
 
 
 def log_x(data: Rows, title: str) -> alt.X:

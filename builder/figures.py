@@ -41,7 +41,9 @@ def specification(picture: Picture) -> dict[str, Any]:
     """The Vega-Lite spec of a chart: self-contained, checked against the schema, drawn the same anywhere."""
     with alt.theme.enable("none"):
         spec: dict[str, Any] = picture.chart.to_dict()
-    return spec
+    # rows are put in afterwards: Altair would copy and check each of them again and again
+    rows = {name: list(rows) for name, rows in picture.data.items()}
+    return {**spec, "datasets": {**spec.get("datasets", {}), **rows}}
 
 
 def compiled(spec: Mapping[str, Any]) -> dict[str, Any]:
