@@ -212,7 +212,7 @@ def draw_roofline(grid: Grid, default: Mapping[str, Any], colours: Mapping[str, 
     data = roofline_data(grid, default)
     verdict = data.pop("verdict")
     return figures.figure(
-        roofline(colours, **data),
+        partial(roofline, colours, **data),
         label=f"Roofline of one pass. {verdict}",
         sizes=ROOFLINE_SIZES,
         replaced=("kernels", "trails"),
@@ -263,8 +263,11 @@ def _shards(root: Path, grid: Grid) -> Iterator[Callable[[], list[Packed]]]:
         files = (GRID_FILE, f"content/models/{grid.model.name}.json", f"content/gpus/{gpu}.toml")
         names[gpu] = f"shards_{gpu}-{contents_key(root, files, _program())}.json"
     missing = [gpu for gpu, name in names.items() if not is_cached(root, name)]
-    # to draw takes less time than to make all of them: one part is left for here, where there are many
-    asked = missing[:-1] if len(missing) > 1 else missing if has_spare() else []
+    # to start a process takes as long as to make a part; one that waits begins at once, and there is time for a part here
+    if has_spare() and len(missing) > 1:
+        asked = missing[:-1]
+    else:
+        asked = missing if has_spare() or len(missing) > 1 else []
     beside = Beside(grid, asked) if asked and (os.cpu_count() or 1) > 1 else None
 
     def made() -> list[Packed]:

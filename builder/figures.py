@@ -6,13 +6,15 @@ before.
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 from xml.etree import ElementTree
 
 import altair as alt
 import vl_convert
+from altair.utils import schemapi
 
 from builder.charts import FIGURES
 from builder.drawing import FONT, Picture
@@ -37,10 +39,10 @@ _BLANK = {"undefined", "null", "NaN"}  # what a text of a field that isn't there
 _DROPPED = {"role", "aria-roledescription", "aria-hidden", "pointer-events", "version"}
 
 
-def specification(picture: Picture) -> dict[str, Any]:
+def specification(picture: Picture, *, checked: bool = True) -> dict[str, Any]:
     """The Vega-Lite spec of a chart: self-contained, checked against the schema, drawn the same anywhere."""
     with alt.theme.enable("none"):
-        spec: dict[str, Any] = picture.chart.to_dict()
+        spec: dict[str, Any] = picture.chart.to_dict(validate=checked)
     # rows are put in afterwards: Altair would copy and check each of them again and again
     rows = {name: list(rows) for name, rows in picture.data.items()}
     return {**spec, "datasets": {**spec.get("datasets", {}), **rows}}
@@ -157,8 +159,11 @@ def _rename_ids(root: ElementTree.Element, prefix: str) -> None:
                 element.attrib[key] = f"url(#{names[value[5:-1]]})"
 
 
+_known: set[str] = set()  # figures of this program that were held against the schema
+
+
 def figure(
-    picture: Picture,
+    make: Callable[[], Picture],
     *,
     label: str,
     sizes: Sequence[Size],
@@ -166,13 +171,16 @@ def figure(
     sees: str = "",
     here: Mapping[str, Any] | None = None,
 ) -> Figure:
-    """Draw a chart at the given sizes.
+    """Draw a chart at the given sizes. `make` makes it, of the same structure whatever its rows.
 
     `label` says in words what the drawing shows, `sees` what to see in it, `here` how the bench's point is found in it,
     `replaced` for which datasets the client brings its own rows: without any, and none named by the picture, it needs
     no script. Raises ValueError as draw().
     """
-    spec = specification(picture)
+    with schemapi.debug_mode(False):  # Altair would check each part of a part as it is made: the whole is, once
+        picture = make()
+        spec = specification(picture, checked=picture.name not in _known)
+    _known.add(picture.name)
     vega = compiled(spec)
     svgs = {}
     for size in sizes:
@@ -189,6 +197,6 @@ def lesson_figure(name: str, series: Series, colours: Mapping[str, str]) -> Figu
 
     Raises KeyError for a name that is none of charts.FIGURES, LessonErrors where the theme lacks a colour.
     """
-    picture = FIGURES[name](colours, series.data)
     here = asdict(series.here) if series.here else None
-    return figure(picture, label=series.alt, sees=series.sees, sizes=TEXT_SIZES, here=here)
+    make = partial(FIGURES[name], colours, series.data)
+    return figure(make, label=series.alt, sees=series.sees, sizes=TEXT_SIZES, here=here)

@@ -193,14 +193,21 @@ def _sentences(at: display.Position) -> tuple[str, ...]:
 _SENTENCES = ("verdict", "warning", "largest", "sublabel", *(f"{kernel}.label" for kernel in KERNELS))
 
 
+_said: dict[tuple[str, int], tuple[str, ...]] = {}  # phase and kind → the sentences of all such positions, of any shard
+
+
 def _add_sentences(columns: _Columns, phases: Sequence[display.Positions]) -> None:
     """Verdict, warning, and the labels of the roofline's dots: a few kinds of position have all of them in common."""
     rows: list[tuple[str, ...]] = []
     places = []
     for positions in phases:
-        _, first, place = np.unique(positions.kinds(), return_index=True, return_inverse=True)
+        kinds, first, place = np.unique(positions.kinds(), return_index=True, return_inverse=True)
         places.append(len(rows) + place)
-        rows += [_sentences(positions[index]) for index in first.tolist()]
+        for kind, index in zip(kinds.tolist(), first.tolist(), strict=True):
+            key = positions.phase, kind
+            if key not in _said:
+                _said[key] = _sentences(positions[index])
+            rows.append(_said[key])
     place = np.stack(places).reshape(columns.shape)
     for name, texts in zip(_SENTENCES, zip(*rows, strict=True), strict=True):
         number = {text: index for index, text in enumerate(dict.fromkeys(texts))}

@@ -105,7 +105,7 @@ def test_the_same_chart_gives_the_same_bytes_whatever_was_drawn_before() -> None
     """Spec, script and SVG."""
 
     def everything() -> str:
-        made = figures.figure(picture(), label="A roofline", sizes=["wide", "phone"], replaced=["kernels"])
+        made = figures.figure(picture, label="A roofline", sizes=["wide", "phone"], replaced=["kernels"])
         return json.dumps([made.spec, made.script, made.svgs])
 
     first = everything()
@@ -160,7 +160,7 @@ def test_a_size_is_the_frame_and_one_parameter() -> None:
 
 def test_the_clients_script_leaves_the_replaced_rows_behind() -> None:
     """The client brings the rows of its own point."""
-    made = figures.figure(picture(), label="A roofline", sizes=["wide"], replaced=["kernels", "trails"])
+    made = figures.figure(picture, label="A roofline", sizes=["wide"], replaced=["kernels", "trails"])
     name, _, record = made.script.removeprefix("lesson.spec(").removesuffix(");\n").partition(",")
     handed = json.loads(record)
     rows = {data["name"]: data.get("values") for data in handed["spec"]["data"]}

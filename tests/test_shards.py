@@ -299,16 +299,16 @@ def test_the_json_of_a_shard_is_that_of_what_it_says():
 
 
 def test_the_sentences_of_every_kind_of_position_are_those_of_each():
-    """A shard asks for its sentences once for all positions of a kind: every position would have got the same."""
+    """Sentences are made once for all positions of a kind, in any shard: every position would have got the same."""
     grid = lesson()
+    said: dict[tuple[str, int], tuple[str, ...]] = {}
     for choice in grid.shard_points():
         roof = roof_of(grid.gpus[choice.gpu], choice.weights)
         for part in shards.shard_arrays(grid, choice):
             positions = shards._positions(grid, roof, part)
-            said: dict[int, tuple[str, ...]] = {}
             for index, kind in enumerate(positions.kinds().tolist()):
                 found = shards._sentences(positions[index])
-                assert said.setdefault(kind, found) == found, (choice, part.phase, index)
+                assert said.setdefault((part.phase, kind), found) == found, (choice, part.phase, index)
 
 
 def test_columns_that_no_context_moves_are_stored_without_it():
