@@ -263,11 +263,9 @@ def _shards(root: Path, grid: Grid) -> Iterator[Callable[[], list[Packed]]]:
         files = (GRID_FILE, f"content/models/{grid.model.name}.json", f"content/gpus/{gpu}.toml")
         names[gpu] = f"shards_{gpu}-{contents_key(root, files, _program())}.json"
     missing = [gpu for gpu, name in names.items() if not is_cached(root, name)]
-    # to start a process takes as long as to make a part; one that waits begins at once, and there is time for a part here
-    if has_spare() and len(missing) > 1:
-        asked = missing[:-1]
-    else:
-        asked = missing if has_spare() or len(missing) > 1 else []
+    # one that waits begins at once, and leaves time for a part here; to start one takes as long as to make a part
+    spare, many = has_spare(), len(missing) > 1
+    asked = missing[:-1] if spare and many else missing if spare or many else []
     beside = Beside(grid, asked) if asked and (os.cpu_count() or 1) > 1 else None
 
     def made() -> list[Packed]:
