@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from builder.assumptions import DEFAULT, PHASES, WEIGHTS, Assumptions, alternatives, assume
+from builder.catalog import Gpu, Model
 from builder.display import DASH
 from builder.grid import AXES, Grid
 from builder.ledger import Point, forward_pass
@@ -74,13 +76,15 @@ def _size(grid: Grid, name: str, value: str | float, point: Point) -> Size:
     fact = f"time({name}={_plain(value)}) / time - 1" + (f" @ {at}" if at else "")
     if point.phase not in PHASES.get(name, (point.phase,)) or not grid.exists(point):
         return Size(point, None, DASH, fact)
-    change = _time(grid, point, assume({name: value})) / _time(grid, point, DEFAULT) - 1
+    gpu = grid.gpus[point.gpu]
+    change = _time(grid.model, gpu, point, assume({name: value})) / _time(grid.model, gpu, point, DEFAULT) - 1
     return Size(point, change, percent(change), fact)
 
 
-def _time(grid: Grid, point: Point, assumptions: Assumptions) -> float:
-    rows = forward_pass(grid.model, point, assumptions)
-    return float(cost(rows, grid.gpus[point.gpu], point.tokens, assumptions).total_time)
+@lru_cache(maxsize=256)
+def _time(model: Model, gpu: Gpu, point: Point, assumptions: Assumptions) -> float:
+    """Seconds of a pass; remembered, since a text is built again and again over one ledger."""
+    return float(cost(forward_pass(model, point, assumptions), gpu, point.tokens, assumptions).total_time)
 
 
 def _plain(value: str | float) -> str:
