@@ -21,12 +21,15 @@ from builder.grid import Grid
 from builder.shards import shard_id, shard_json
 from builder.site import compressed_size
 
-_LIKELY = 0.985  # of the size of the largest by a quick look: what lies below can't be the largest by a thorough one
+_LIKELY = 0.985  # of the size of the largest by a quick look: what lies below can't be the largest by a closer one
 
 
 @dataclass(frozen=True)
 class Packed:
-    """Texts of shards by id; of the one that is largest when compressed the id, and its bytes."""
+    """Texts of shards by id; of the one that is largest when compressed the id, and its bytes.
+
+    They are as a server sends it where it breaks the budget; else a little more, since fast to find.
+    """
 
     texts: dict[str, str]
     largest: str
@@ -42,11 +45,15 @@ def packed(grid: Grid, gpu: str) -> str:
     """The shards of a GPU of the grid as JSON of a Packed, on one line."""
     choices = [choice for choice in grid.shard_points() if choice.gpu == gpu]
     texts = {shard_id(choice): shard_json(grid, choice) for choice in choices}
-    quick = {name: compressed_size(text.encode(), level=4) for name, text in texts.items()}
-    likely = [name for name, size in quick.items() if size >= _LIKELY * max(quick.values())]
-    sizes = {name: compressed_size(texts[name].encode()) for name in likely}
+    likely = list(texts)
+    for level in (4, 6, 9):
+        sizes = {name: compressed_size(texts[name].encode(), level) for name in likely}
+        size = max(sizes.values())
+        if size <= grid.budget["shard"]:
+            break  # a closer look finds less
+        likely = [name for name in likely if sizes[name] >= _LIKELY * size]
     largest = max(sizes, key=lambda name: sizes[name])
-    return json.dumps({"texts": texts, "largest": largest, "size": sizes[largest]}, ensure_ascii=False)
+    return json.dumps({"texts": texts, "largest": largest, "size": size}, ensure_ascii=False)
 
 
 def _started() -> subprocess.Popen[bytes]:

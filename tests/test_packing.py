@@ -32,10 +32,19 @@ def test_a_gpus_shards_are_all_there(grid: Grid) -> None:
 
 @pytest.mark.parametrize("gpu", ["a100", "b200"])
 def test_the_largest_is_the_largest_of_all(gpu: str) -> None:
-    """Though not all are compressed as thoroughly as a server does: on the lesson's own grid."""
-    made = Packed(**json.loads(packed(load_grid(ROOT), gpu)))
+    """Though not all are compressed as thoroughly as a server does: on the lesson's grid, over a budget."""
+    whole = load_grid(ROOT)
+    small = replace(whole, budget={**whole.budget, "shard": 9000})
+    made = Packed(**json.loads(packed(small, gpu)))
     sizes = {name: compressed_size(text.encode()) for name, text in made.texts.items()}
     assert (sizes[made.largest], made.size) == (max(sizes.values()), max(sizes.values()))
+
+
+def test_within_the_budget_a_quick_look_is_enough(grid: Grid) -> None:
+    """What is said of the largest is no less than what a server sends, and within the budget."""
+    made = Packed(**json.loads(packed(grid, "a100")))
+    exact = max(compressed_size(text.encode()) for text in made.texts.values())
+    assert exact <= made.size <= grid.budget["shard"]
 
 
 def test_the_process_beside_makes_the_same(grid: Grid) -> None:
