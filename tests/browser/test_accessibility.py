@@ -218,6 +218,43 @@ def test_the_menu_is_whole_and_gives_focus_back(open_bench: Callable[..., Bench]
     expect(menu).not_to_have_attribute("open", "")
 
 
+def test_escape_closes_the_menu_and_then_the_strip_round_it(open_bench: Callable[..., Bench]) -> None:
+    """One thing at a time."""
+    bench = open_bench(width=390, height=844)
+    bench.toggle.click()
+    menu = bench.page.locator("[data-more]")
+    menu.locator("summary").press("Enter")
+    bench.page.keyboard.press("Escape")
+    expect(menu).not_to_have_attribute("open", "")
+    expect(bench.toggle).to_have_attribute("aria-expanded", "true")
+    bench.page.keyboard.press("Escape")
+    expect(bench.toggle).to_have_attribute("aria-expanded", "false")
+
+
+def test_back_gives_focus_to_the_number_that_was_followed(open_bench: Callable[..., Bench], truth: Truth) -> None:
+    """The button goes when it has done its work; who pressed it reads on where they were."""
+    bench = open_bench()
+    link, point = bench.link_moving("tokens")
+    link.press("Enter")
+    bench.expect_at(point)
+    bench.page.locator("[data-back]").press("Enter")
+    bench.expect_at(truth.defaults)
+    expect(link).to_be_focused()
+
+
+def test_what_was_held_is_not_said_of_a_value_that_has_moved_on(open_bench: Callable[..., Bench]) -> None:
+    """Home leads decode to a context of 128 and says why; End right after it makes that untrue."""
+    bench = open_bench()
+    bench.range("context").press("Home")
+    bench.range("context").press("End")
+    bench.range("tokens").press("ArrowRight")
+    expect(bench.status).to_contain_text("tokens per second")
+    expect(bench.status).not_to_contain_text("moved to 128")
+    bench.range("context").press("Home")
+    bench.range("tokens").press("ArrowRight")
+    expect(bench.status).to_contain_text("Context moved to 128")
+
+
 def test_a_focused_slider_is_seen(open_bench: Callable[..., Bench]) -> None:
     """Its thumb wears the ring, so its picture changes."""
     bench = open_bench()

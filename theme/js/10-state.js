@@ -51,10 +51,12 @@
     async set(changes, by, notes = []) {
       const mine = ++turn;
       const before = point;
-      const [next, moves] = settle({ ...point, ...changes });
+      const asked = { ...point, ...changes };
+      const [next, moves] = settle(asked);
       point = next;
       const moved = lesson.names.filter((name) => next[name] !== before[name]);
-      const change = { before, moved, by, notes: [...notes, ...moves] };
+      const held = lesson.names.filter((name) => next[name] !== asked[name]); // where it could not go as asked
+      const change = { before, moved, held, by, notes: [...notes, ...moves] };
       tell(atOnce, change);
       if (!lesson.ready(next)) {
         try {

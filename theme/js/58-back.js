@@ -5,9 +5,11 @@
   if (!button || !window.lesson) return;
   let before = null;
 
+  // the button goes: focus returns to the number that was followed, where the reader was
   button.addEventListener("click", () => {
+    const followed = document.querySelector("main a.followed");
     if (before) lesson.set(before, "back");
-    document.getElementById(before ? "tokens" : "")?.focus({ preventScroll: true });
+    (followed ?? document.getElementById("tokens")).focus();
   });
 
   lesson.onPoint((point, change) => {

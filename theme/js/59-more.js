@@ -4,10 +4,7 @@
   const menu = document.querySelector("[data-more]");
   if (!menu || !window.lesson) return;
   const status = document.querySelector("[data-announce]");
-  const say = (text) => {
-    status.textContent = text;
-    lesson.say(text);
-  };
+  const say = (text) => { lesson.say(text); status.textContent = text; };
 
   const save = (blob, name) => {
     const link = document.createElement("a");
@@ -88,7 +85,11 @@
     await ACTIONS[action]();
     close();
   });
-  menu.addEventListener("keydown", (event) => { if (event.key === "Escape" && menu.open) close(); });
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    event.stopPropagation(); // the strip that it may stand in stays open
+    close();
+  });
   // to what holds the menu focus goes where a browser gives a pressed button none
   menu.addEventListener("focusout", ({ relatedTarget: to }) => {
     if (to && !menu.contains(to) && !to.contains(menu)) menu.open = false;

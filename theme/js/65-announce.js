@@ -6,19 +6,22 @@
   const REST = 600;
   const { axes } = lesson.data;
   let timer = 0;
-  let notes = [];
+  let notes = []; // [what is to be said, the axes that it is about]
 
   const say = (extra) => {
     clearTimeout(timer);
     timer = setTimeout(() => {
       if (!lesson.ready(lesson.point)) return; // moved on: it is said once those numbers are there
-      status.textContent = [...notes, ...extra()].filter(Boolean).join(" ");
+      status.textContent = [...notes.map(([note]) => note), ...extra()].filter(Boolean).join(" ");
       notes = [];
     }, REST);
   };
 
   lesson.onPoint((point, change) => {
-    notes.push(...change.notes.filter((note) => !notes.includes(note)));
+    const about = [...change.moved, ...(change.held ?? [])];
+    // a note on what has moved on since is not true any more
+    notes = notes.filter(([note, axes]) => !change.notes.includes(note) && !axes.some((axis) => about.includes(axis)));
+    notes.push(...change.notes.map((note) => [note, about]));
     if (change.by === "failure") say(() => []);
   });
 
