@@ -161,14 +161,13 @@ def _ridges(gpus: Sequence[Gpu]) -> list[dict[str, Any]]:
 
 
 def _signs(gpus: Sequence[Gpu]) -> list[dict[str, Any]]:
-    """Every roof once, to be named. Of roofs at one height only that with the lowest ridge `leads`; `level` has all."""
-    roofs = [row for row in _roofs(gpus) if row["x"] == X_HIGH]
+    """Every roof once, to be named; `level` has the GPUs of all roofs at its height, those of lower ridges first."""
+    roofs = sorted((row for row in _roofs(gpus) if row["x"] == X_HIGH), key=lambda row: row["ridge"])
     signs = []
     for roof in roofs:
-        level = [row for row in roofs if (row["peak"], row["arithmetic"]) == (roof["peak"], roof["arithmetic"])]
-        leads = roof["ridge"] == min(row["ridge"] for row in level)
+        level = [row["gpu"] for row in roofs if all(row[key] == roof[key] for key in ("peak", "arithmetic"))]
         named = {key: roof[key] for key in ("gpu", "arithmetic", "label", "peak", "ridge")}
-        signs.append({**named, "leads": leads, "level": [row["gpu"] for row in level]})
+        signs.append({**named, "level": level})
     return signs
 
 
@@ -351,7 +350,8 @@ def _lanes(colours: Mapping[str, str]) -> list[alt.Chart]:
 _PLACED = {
     "roofed": "datum.x * chip.bandwidth > datum.y * 1.02",
     "r": "max(3, whole[size] * sqrt(datum.share))",
-    "px": f"datum.x > {X_HIGH} ? width - datum.r : {_px('datum.x')}",
+    # past the right edge its ring still stays clear of the roof's name
+    "px": f"datum.x > {X_HIGH} ? width - datum.r - 5 : {_px('datum.x')}",
     "py": _py("datum.y"),
 }
 
@@ -534,26 +534,32 @@ def _free_of_dots(chart: alt.Chart, fields: Sequence[str], always: str = "false"
 def _roof_names(colours: Mapping[str, str]) -> alt.Chart:
     """Names of the roofs in sight. Those that aren't chosen give way to the dots and their names.
 
-    A name stands at the right end of its roof, or on its slope: where two would stand on each other at the right, the
-    chosen one does, else the one with the lowest ridge.
+    A name stands at the right end of its roof; names of roofs at one height stand below each other there, or on their
+    slopes where the drawing is too low for that.
     """
     names = _beside_all_dots("roof", "signs").transform_filter(
         "datum.roof.arithmetic == 'bf16' || datum.roof.gpu == gpu && arithmetic == 'fp8'"
     )
     place = {
         "chosen": "datum.roof.gpu == gpu && datum.roof.arithmetic == arithmetic",
-        "near": f"!datum.chosen && abs({_py('datum.roof.peak')} - {_py('chip[arithmetic]')}) < 11",
-        "end": "!datum.near && (datum.roof.gpu == gpu || datum.roof.leads && indexof(datum.roof.level, gpu) < 0)",
+        # a little above or below the chosen one
+        "near": "datum.roof.peak != chip[arithmetic] &&"
+        f" abs({_py('datum.roof.peak')} - {_py('chip[arithmetic]')}) < 11",
+        # of roofs at one height the chosen one's name comes first, then those of lower ridges
+        "line": "datum.roof.gpu == gpu ? 0 : indexof(datum.roof.level, datum.roof.gpu) +"
+        " (indexof(datum.roof.level, gpu) > indexof(datum.roof.level, datum.roof.gpu) ? 1 : 0)",
+        "end": "datum.line == 0 || size != 'short'",
         # left of its slope when the chosen roof is lower, else right of it, where there is more room
-        "before": "!datum.end && (datum.near || datum.roof.peak == chip.bf16) &&"
-        " datum.roof.peak / datum.roof.ridge > chip.bandwidth",
+        "before": "!datum.end && datum.roof.peak == chip.bf16 && datum.roof.peak / datum.roof.ridge > chip.bandwidth",
         "anchor": f"datum.end ? {X_HIGH} : datum.roof.ridge * (datum.before ? 0.62 : 0.82)",
         "text": "datum.roof.gpu == gpu && !datum.chosen ? 'BF16' : datum.roof.label",
         "w_text": f"{em('datum.text')} * 12",
         "x_text": f"{_px('datum.anchor')} + (datum.end ? 6 : datum.before ? -5 : 9)",
         "x_left": "datum.x_text - (datum.before ? datum.w_text : 0)",
-        "y_text": f"{_py('min(datum.roof.peak, datum.roof.peak * datum.anchor / datum.roof.ridge)')} + (datum.end ? 0 :"
-        " datum.before ? -4 : size == 'short' && chip[arithmetic] < datum.roof.peak ? -11 : 7)",
+        "y_text": f"datum.near ? {_py('chip[arithmetic]')} + (datum.roof.peak > chip[arithmetic] ? -13 : 13) :"
+        f" datum.end ? {_py('datum.roof.peak')} + 13 * datum.line :"
+        f" {_py('datum.roof.peak * datum.anchor / datum.roof.ridge')} + (datum.before ? -4 :"
+        " chip[arithmetic] < datum.roof.peak ? -11 : 7)",
         "colour": f"datum.chosen ? '{colours['ink']}' : '{colours['ink3']}'",
     }
     fields = ["text", "x_text", "y_text", "before", "chosen", "colour"]
@@ -583,7 +589,9 @@ def _trail_ends(colours: Mapping[str, str]) -> alt.Chart:
         "text": "format(datum.tokens, ',') + (datum.tokens == 1 ? ' token' : ' tokens')",
         "w_text": f"{em('datum.text')} * 12",
         "x_left": f"{_px('datum.x')} + (datum.above ? -datum.w_text / 2 : 12)",
-        "y_text": f"datum.above ? {_py('datum.y')} - 18 : min({_py('datum.y')} + 13, height - 9)",
+        # between the trail and the next roof above, where there is room
+        "y_text": f"datum.above ? {_py('datum.y')} - (size == 'short' ? 18 : 12) :"
+        f" min({_py('datum.y')} + 13, height - 9)",
         "colour": f"'{colours['ink3']}'",
     }
     ends = calculate(ends, place).transform_filter("datum.y_text >= -6")
@@ -592,21 +600,30 @@ def _trail_ends(colours: Mapping[str, str]) -> alt.Chart:
 
 
 def _labels(colours: Mapping[str, str]) -> alt.Chart:
-    """Names of the dots in two parts. One that would touch the name of a larger dot is dropped."""
+    """Names of the dots in two parts. One that would touch a larger dot or its name is dropped."""
     chart = alt.Chart().transform_filter(
         "datum.label != '' && size != 'strip' && !(size == 'phone' && datum.family == 'elementwise' &&"
-        " datum.sublabel == '')"
+        " !datum.largest && datum.share < 0.03)"
     )
     # every label beside every other
     other = "datum.other"
     box = _touches("datum", f"{other}.left", f"{other}.left + {other}.w", f"{other}.y1 - 6", f"{other}.y2 + 6")
+    # and beside its dot: a name may begin at its side, where it curves away, not run through its ring
+    across, upright = f"0.8 * {other}.r", f"({other}.r + 2)"
+    dot = _touches(
+        "datum",
+        f"{other}.px - {across}",
+        f"{other}.px + {across}",
+        f"{other}.py - {upright}",
+        f"{other}.py + {upright}",
+    )
     # shares are rounded: of two that look alike, one may be the largest
     tied = f"{other}.share == datum.share && {other}.kernel < datum.kernel"
     larger = f"!datum.largest && ({other}.largest || {other}.share > datum.share || {tied})"
     chart = (
         chart.transform_joinaggregate([alt.JoinAggregateFieldDef(op="values", field="kernel", **{"as": "other"})])
         .transform_flatten(["other"])
-        .transform_calculate("hit", f"{larger} && {box} ? 1 : 0")
+        .transform_calculate("hit", f"{larger} && ({box} || {dot}) ? 1 : 0")
         .transform_joinaggregate(hits="max(hit)", groupby=["kernel"])
         .transform_filter(f"datum.hits == 0 && {other}.kernel == datum.kernel")
     )
@@ -619,7 +636,10 @@ def _labels(colours: Mapping[str, str]) -> alt.Chart:
         " (datum.stacked || datum.alone) ? 'center' : 'left'",
         # the first part stays as near its dot as the box of both lets it
         "x_text": "datum.align == 'right' ? datum.left + datum.w :"
-        " datum.align == 'left' ? datum.left + (datum.part == 1 && !datum.stacked ? datum.w1 + 8 : 0) :"
+        # each line for itself: a long second one must not pull the first over the dot
+        " datum.align == 'left' && datum.stacked ?"
+        " min(datum.beside, width + 38 - (datum.part == 0 ? datum.w1 : datum.w2)) :"
+        " datum.align == 'left' ? datum.left + (datum.part == 1 ? datum.w1 + 8 : 0) :"
         " datum.part == 1 ? datum.left + datum.w / 2 :"
         " clamp(datum.px, datum.left + datum.w1 / 2, datum.left + datum.w - datum.w1 / 2)",
         "y_text": "datum.part == 0 ? datum.y1 : datum.y2",

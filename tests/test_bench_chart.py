@@ -160,7 +160,7 @@ def test_beyond_the_axis_a_dot_stays_inside_the_edge_and_says_where_it_is() -> N
     near = dot("gate_proj", 1755.0, 0.05, label="five matmuls 15 %", sublabel="LM head 1.3 %")
     svg = drawn([far, near])
     big = layer(svg, "dots")[0]
-    assert place(big)[0] + radius(big) == pytest.approx(570, abs=0.02)
+    assert place(big)[0] + radius(big) == pytest.approx(565, abs=0.02)  # and five px for its ring
     assert "at 16,136 →" in words(svg, "labels")
 
 
@@ -179,13 +179,13 @@ def test_a_trail_is_cut_at_the_powers_of_two() -> None:
 
 @pytest.mark.parametrize("gpu", ["a100", "h100", "h200", "b200"])
 def test_every_gpu_is_named_once_and_the_chosen_one_in_bold(gpu: str) -> None:
-    """Names at the right ends; of two roofs at one height, one name goes to its slope."""
+    """Names at the right ends; of two roofs at one height, the chosen one's comes first and the other's below it."""
     svg = drawn(gpu=gpu)
     names = [mark for mark in layer(svg, "names") if not mark.get("stroke")]
     assert sorted(mark.text or "" for mark in names) == ["A100", "B200", "H100", "H200"]
     assert [mark.text for mark in names if mark.get("font-weight") == "bold"] == [gpu.upper()]
     heights = sorted(place(mark)[1] for mark in names if place(mark)[0] > 570)
-    assert len(heights) == 3
+    assert len(heights) == 4
     assert all(b - a >= 11 for a, b in itertools.pairwise(heights))
 
 
@@ -248,6 +248,50 @@ def test_the_highest_roof_and_its_trail_stay_inside_the_plot(size: Size) -> None
         heights = [float(number) for number in re.findall(r"[ML][^,]+,([^ML]+)", line.attrib["d"])]
         assert heights
         assert min(heights) - float(line.attrib["stroke-width"]) / 2 >= (-2 if size == "strip" else 0), name
+
+
+def test_no_name_of_a_roof_stands_on_another_roof() -> None:
+    """Names at the right, of roofs a little above or below too: none is struck through by a line that isn't its own."""
+    for gpu, arithmetic in (("h100", "bf16"), ("h200", "bf16"), ("a100", "bf16"), ("h100", "fp8"), ("b200", "fp8")):
+        svg = drawn(gpu=gpu, arithmetic=arithmetic)
+        assert {mark.text for mark in layer(svg, "names")} >= {"A100", "B200", "H100", "H200"}
+        at = [place(mark) for mark in layer(svg, "names") if not mark.get("stroke")]
+        assert all(x > 570 for x, _ in at), (gpu, at)
+        assert all(b - a >= 11 for a, b in itertools.pairwise(sorted(y for _, y in at))), (gpu, at)
+
+
+def test_the_end_of_the_trail_is_named_between_its_roof_and_the_next() -> None:
+    """Below the roof of the B200, which is 23 px above the H100's, and clear of the trail."""
+    (end,) = [mark for mark in layer(drawn(), "ends") if not mark.get("stroke")]
+    roof, above = (249 * (1 - math.log10(peak) / 3.90309) for peak in (989, 2250))
+    middle = place(end)[1] - 4
+    assert above + 6 < middle < roof - 4.5 - 2.5 - 3
+
+
+def test_a_long_second_line_pulls_no_name_over_its_dot() -> None:
+    """On a phone 'at 64.00 whatever the batch' reaches the edge; 'attention 84 %' stays right of its dot."""
+    below = "at 64.00 whatever the batch"
+    svg = drawn([dot("attention", 64.0, 0.84, largest=True, label="attention 84 %", sublabel=below)], size="phone")
+    (name,) = [mark for mark in layer(svg, "labels") if mark.text == "attention 84 %" and not mark.get("stroke")]
+    (circle,) = layer(svg, "dots")
+    assert place(name)[0] > place(circle)[0] + 0.7 * radius(circle)
+    assert below in words(svg, "labels")
+
+
+def test_a_name_that_would_touch_a_larger_dot_is_dropped() -> None:
+    """It would be read through the dot; away from it, it stays."""
+    large = dot("attention", 2000.0, 0.55, largest=True, label="attention 55 %")
+    for x, named in ((250.0, False), (20.0, True)):
+        small = dot("gate_proj", x, 0.02, label="five matmuls 8 %, LM head 1.1 %")
+        svg = drawn([large, small])
+        assert (small["label"] in words(svg, "labels")) == named, x
+
+
+def test_a_phone_names_an_elementwise_row_that_counts() -> None:
+    """The largest always, another from 3 % on; what is less has its swatch in the ledger."""
+    for share, largest, named in ((0.19, True, True), (0.05, False, True), (0.01, False, False)):
+        rows = [dot("elementwise", 0.55, share, largest=largest, label="elementwise 5 %")]
+        assert ("elementwise 5 %" in words(drawn(rows, size="phone"), "labels")) == named, share
 
 
 def test_every_kernel_is_placed_once_for_all_that_is_drawn_of_it() -> None:
@@ -364,10 +408,11 @@ def test_with_fp8_arithmetic_the_name_of_attention_stays_under_its_own_roof() ->
 
 
 def test_the_name_of_a_slope_gives_way_to_a_dot() -> None:
-    """H200 is named on its slope beside the H100; with a dot there, it isn't named at all."""
+    """A low drawing names H200 on its slope beside the H100; with a dot there, it isn't named at all."""
     there = [dot("gate_proj", 160.0, 0.9, largest=True, label="gate 90 %")]
-    assert "H200" not in words(drawn(there), "names")
-    assert "H100" in words(drawn(there), "names")
+    assert "H200" in words(drawn(size="short"), "names")
+    assert "H200" not in words(drawn(there, size="short"), "names")
+    assert "H100" in words(drawn(there, size="short"), "names")
 
 
 def test_rounded_rows_stay_on_the_slope() -> None:

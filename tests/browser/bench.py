@@ -233,7 +233,7 @@ class Truth:
             r = max(3.0, whole * math.sqrt(row["share"]))
             x = frame.width * math.log10(row["arithmetic_intensity"] / 0.1) / 5
             y = frame.height * (1 - math.log(row["attainable_flops"] / 1e12) / math.log(Y_HIGH))
-            expected[row["kernel"]] = (left + min(x, frame.width - r if x > frame.width else x), top + y, r)
+            expected[row["kernel"]] = (left + min(x, frame.width - r - 5 if x > frame.width else x), top + y, r)
         if set(found) != set(expected) or len(seen["dots"]) != len(expected):
             wrong.append(f"dots of {sorted(found)}, not of {sorted(expected)}")
         for kernel in set(found) & set(expected):
