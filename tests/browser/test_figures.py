@@ -119,6 +119,8 @@ def test_a_figure_catches_up_when_it_scrolls_into_view(open_bench: Callable[...,
     _show(bench.page, name)
     _expect_here(figure, "1,840 on the bench now")
     bench.page.evaluate("() => scrollTo(0, 0)")
+    # until the page has been told that it is out of sight
+    bench.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     for tokens in (96, 128, 256):
         bench.move("tokens", tokens)
         bench.expect_drawn(truth.point(tokens=tokens))
