@@ -365,7 +365,14 @@ def _kernels(colours: Mapping[str, str]) -> alt.LayerChart | alt.FacetChart:
         "foot": "datum.largest && datum.roofed ? datum.px - datum.r - 12 : width",
     }
     rows = calculate(rows, {**_PLACED, **summit}).transform_joinaggregate(middle="max(middle)", foot="min(foot)")
-    rows = calculate(rows, {**_NAMED, **_LAID_OUT})
+    paint = {
+        "area": "4 * pow(datum.r, 2)",
+        "ringed": "4 * pow(datum.r + 4, 2)",
+        "fill": f"datum.memory == 'no' ? '{colours['paper']}' : datum.memory == 'tight' ? tints[datum.family] : "
+        "fills[datum.kernel]",
+        "outline": f"datum.memory == 'fits' ? '{colours['paper']}' : fills[datum.kernel]",
+    }
+    rows = calculate(rows, {**_NAMED, **_LAID_OUT, **paint})
     layers = [*_dots(colours), _roof_names(colours), _trail_ends(colours), _labels(colours)]
     # alone in a layer: beside others, Altair would put numbers behind the names of its own
     return alt.layer(alt.layer(*layers, data=rows.data, transform=rows.transform))
@@ -376,18 +383,11 @@ def _dots(colours: Mapping[str, str]) -> list[alt.Chart]:
     ring = (
         alt.Chart(name="ring")
         .transform_filter("datum.largest && size != 'strip'")
-        .transform_calculate("area", "4 * pow(datum.r + 4, 2)")
         .mark_point(opacity=1, fill=colours["paper"], stroke=colours["ink"], strokeWidth=1.5)
-        .encode(**in_px("px", "py"), size=alt.Size(**_field("area"), legend=None))
+        .encode(**in_px("px", "py"), size=alt.Size(**_field("ringed"), legend=None))
     )
-    paint = {
-        "area": "4 * pow(datum.r, 2)",
-        "fill": f"datum.memory == 'no' ? '{colours['paper']}' : datum.memory == 'tight' ? tints[datum.family] : "
-        "fills[datum.kernel]",
-        "outline": f"datum.memory == 'fits' ? '{colours['paper']}' : fills[datum.kernel]",
-    }
     dots = (
-        calculate(alt.Chart(name="dots"), paint)
+        alt.Chart(name="dots")
         .mark_point(opacity=1, strokeWidth=expr("datum.memory == 'fits' ? 1.25 : 2"))
         .encode(
             **in_px("px", "py"),
