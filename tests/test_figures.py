@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import altair as alt
 import pytest
+from altair.utils.schemapi import SchemaValidationError
 
 from builder import bench_chart, drawing, drawn, figures, palette, vega
 
@@ -118,6 +119,17 @@ def test_fewer_marks_than_rows_fail_the_build(marks: dict[str, int]) -> None:
     """A layer that is missing, or shows less than it should."""
     with pytest.raises(ValueError, match=r"figure roofline, wide: .* shows . of"):
         svg_of(scatter(**marks))
+
+
+def test_a_chart_that_breaks_the_schema_is_refused() -> None:
+    """Its parts are not checked one by one as they are made, but the whole is, the first time."""
+
+    def wrong() -> drawing.Picture:
+        chart = alt.layer(alt.Chart(alt.NamedData(name="rows"), name="dots").mark_point(opacity="much"))
+        return drawing.Picture("wrong", chart, {"rows": [{"x": 1}]}, {}, bench_chart.FRAMES)
+
+    with pytest.raises(SchemaValidationError, match="much"):
+        figures.figure(wrong, label="Nothing", sizes=["wide"])
 
 
 def test_an_unknown_field_fails_the_build() -> None:
