@@ -6,13 +6,14 @@ only replaces the rows of the named datasets and sets parameters.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, TypedDict
 
 import altair as alt
 
 from builder.drawing import FONT, Picture, calculate, coloured, dataset, em, expr, in_px
 from builder.drawn import Frame, Frames, Size
-from builder.palette import FILLS, INKS, TINTS
+from builder.palette import FILLS, INKS, TINTS, Colours
 
 
 class Gpu(TypedDict):
@@ -84,9 +85,22 @@ def roofline(
     `colours` maps the colour tokens of the theme to hex, `gpu` names the chosen row of `gpus`, `arithmetic` says under
     which of its roofs the matmuls stand. The datasets `kernels` and `trails` and the parameters `gpu`, `arithmetic` and
     `size` are what a client replaces; FRAMES has the width, height and padding that go with a size.
-    Raises KeyError when a colour is unknown; the GPU must have a roof.
+    Raises LessonErrors when a colour is unknown; the GPU must have a roof.
     """
-    frame = FRAMES[size]
+    chips = {g["gpu"]: {"bf16": g["peak"], "fp8": g["fp8_peak"], "bandwidth": g["bandwidth"]} for g in gpus}
+    assert gpu in chips, f"no roof for {gpu}"
+    values = {"gpu": gpu, "arithmetic": arithmetic, "chips": chips, "signs": _signs(gpus)}
+    rows = {"kernels": kernels, "trails": trails, "roofs": _roofs(gpus), "ridges": _ridges(gpus)}
+    marks = _expected_marks(gpus, kernels, trails, size)
+    hidden: Mapping[Size, Sequence[str]] = {"strip": ("names", "labels")}
+    chart = _chart(tuple(sorted(colours.items())), size)
+    return Picture("roofline", chart, rows, marks, FRAMES, hidden=hidden, values=values)
+
+
+@lru_cache(maxsize=2)
+def _chart(pairs: tuple[tuple[str, str], ...], size: Size) -> alt.TopLevelMixin:
+    """The roofline without its rows and values, of pairs of token and colour: the same whatever it shows."""
+    colours, frame = Colours(pairs), FRAMES[size]
     left, right, top, bottom = frame.padding
     layers = [
         _ghosts(colours),
@@ -97,7 +111,7 @@ def roofline(
         _under_the_axis(colours),
         _kernels(colours),
     ]
-    chart = alt.layer(
+    return alt.layer(
         *layers,
         width=frame.width,
         height=frame.height,
@@ -106,11 +120,8 @@ def roofline(
         background=colours["paper"],
         config=alt.Config(aria=False, font=FONT, view=alt.ViewConfig(stroke=None)),
         description="Roofline: attainable TFLOP/s against arithmetic intensity, one dot for each kernel of a pass.",
-        params=_parameters(colours, gpus, gpu, arithmetic, size),
+        params=_parameters(colours, size),
     )
-    rows = {"kernels": kernels, "trails": trails, "roofs": _roofs(gpus), "ridges": _ridges(gpus)}
-    marks = _expected_marks(gpus, kernels, trails, size)
-    return Picture("roofline", chart, rows, marks, FRAMES, hidden={"strip": ("names", "labels")})
 
 
 def _expected_marks(
@@ -171,19 +182,12 @@ def _signs(gpus: Sequence[Gpu]) -> list[dict[str, Any]]:
     return signs
 
 
-def _parameters(
-    colours: Mapping[str, str], gpus: Sequence[Gpu], gpu: str, arithmetic: str, size: Size
-) -> list[alt.VariableParameter]:
+def _parameters(colours: Mapping[str, str], size: Size) -> list[alt.VariableParameter]:
     """What a client sets (gpu, arithmetic, size), and what the expressions look up."""
-    chips = {g["gpu"]: {"bf16": g["peak"], "fp8": g["fp8_peak"], "bandwidth": g["bandwidth"]} for g in gpus}
-    assert gpu in chips, f"no roof for {gpu}"
     return [
-        alt.VariableParameter(name="gpu", value=gpu),
-        alt.VariableParameter(name="arithmetic", value=arithmetic),
+        *(alt.VariableParameter(name=name) for name in ("gpu", "arithmetic", "chips", "signs")),  # the picture's values
         alt.VariableParameter(name="size", value=size),
-        alt.VariableParameter(name="chips", value=chips),
         alt.VariableParameter(name="chip", expr="chips[gpu]"),
-        alt.VariableParameter(name="signs", value=_signs(gpus)),
         # the BF16 roof, which the names of dots stay clear of, in px
         alt.VariableParameter(name="lower", expr=_py("chip.bf16")),
         # area of a dot is its share of the pass; the radius that a whole pass would take

@@ -13,6 +13,9 @@ from builder.drawn import Frame, Frames, Size
 class Picture:
     """A chart of one spec without its rows, the rows of its datasets by name, and its frame at each size.
 
+    `values`: of parameters that the chart only names. A chart that is the same whatever the rows and values may be one
+    object for all of them: its spec is made once.
+
     `marks`: how many marks its named layers show at least, for a wrong field draws a valid, empty chart; `hidden`: the
     layers that a size leaves out. `replaced`: the datasets for which a client brings its own rows.
     """
@@ -24,6 +27,7 @@ class Picture:
     frames: Frames
     replaced: tuple[str, ...] = ()
     hidden: Mapping[Size, Sequence[str]] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 FONT = "Liberation Sans, Arial, sans-serif"

@@ -41,11 +41,21 @@ _DROPPED = {"role", "aria-roledescription", "aria-hidden", "pointer-events", "ve
 
 def specification(picture: Picture, *, checked: bool = True) -> dict[str, Any]:
     """The Vega-Lite spec of a chart: self-contained, checked against the schema, drawn the same anywhere."""
-    with alt.theme.enable("none"):
-        spec: dict[str, Any] = picture.chart.to_dict(validate=checked)
-    # rows are put in afterwards: Altair would copy and check each of them again and again
+    chart, spec = _specs.get(picture.name, (None, {}))
+    if chart is not picture.chart:
+        with alt.theme.enable("none"):
+            spec = picture.chart.to_dict(validate=checked)
+        _specs[picture.name] = picture.chart, spec
+    # rows and values are put in afterwards: Altair would copy and check each of them again and again
     rows = {name: list(rows) for name, rows in picture.data.items()}
-    return {**spec, "datasets": {**spec.get("datasets", {}), **rows}}
+    params = [
+        {**param, "value": picture.values[param["name"]]} if param["name"] in picture.values else param
+        for param in spec.get("params", ())
+    ]
+    return {**spec, "params": params, "datasets": {**spec.get("datasets", {}), **rows}}
+
+
+_specs: dict[str, tuple[alt.TopLevelMixin, dict[str, Any]]] = {}  # picture → its last chart, and what Altair said of it
 
 
 def compiled(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -386,6 +386,20 @@ def test_no_colour_is_typed_in_python() -> None:
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b", source) == []
 
 
+def test_what_is_shown_changes_no_structure() -> None:
+    """Another GPU and other rows are other values in the same chart, which Altair makes once; other colours are not."""
+    one = bench_chart.roofline(COLOURS, GPUS, default_kernels(), TRAILS, "h100")
+    other = bench_chart.roofline(dict(reversed(COLOURS.items())), GPUS, default_kernels()[:3], FLAT, "b200")
+    assert one.chart is other.chart
+    first, second = figures.specification(one), figures.specification(other)
+    values = [{param["name"]: param.get("value") for param in spec["params"]} for spec in (first, second)]
+    assert [each["gpu"] for each in values] == ["h100", "b200"]
+    assert [len(spec["datasets"]["kernels"]) for spec in (first, second)] == [len(default_kernels()), 3]
+    assert first["layer"] == second["layer"]
+    darker = bench_chart.roofline({**COLOURS, "ink": "#000001"}, GPUS, default_kernels(), TRAILS, "h100")
+    assert "#000001" in str(figures.specification(darker))
+
+
 def test_an_unknown_gpu_is_refused() -> None:
     """A chart without a chosen roof would be drawn without a word."""
     with pytest.raises(AssertionError, match="no roof for h300"):
