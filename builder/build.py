@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import cache, lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +22,7 @@ from builder.facts import Facts
 from builder.grid import GRID_FILE, Grid, load_grid
 from builder.links import broken_links
 from builder.markup import malformed, pages
-from builder.packing import Beside, Packed, has_spare, packed
+from builder.packing import Beside, Packed, has_helper, packed
 from builder.palette import TOKENS, Colours, kernel_css, pairing_css, read_colours, scheme_css
 from builder.prose import Prose, load_prose
 from builder.series import SERIES
@@ -127,7 +126,7 @@ def _drawn(
     """
     asked, colours = [figure.name for figure in prose.figures if figure.name in SERIES], light_colours(root)
     key = contents_key(root, (*LEDGER_FILES, *FIGURE_FILES), _program(), _text(colours), *asked)
-    text = cached(root, f"figures-{key}.json", lambda: _text(draw(root, grid, asked, default, colours)))
+    text = cached(root, f"figures-{key}.json", lambda: draw(root, grid, asked, default, colours))
     return _read_drawn(text)
 
 
@@ -138,7 +137,7 @@ def _read_drawn(text: str) -> tuple[dict[str, Figure], dict[str, str]]:
 
 
 def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, default=vars)
 
 
 def light_colours(root: Path) -> Colours:
@@ -149,23 +148,18 @@ def light_colours(root: Path) -> Colours:
         raise LessonErrors([LessonError(str(error), path=TOKENS)]) from None
 
 
-def draw(
-    root: Path, grid: Grid, asked: Sequence[str], default: Mapping[str, Any], colours: Colours
-) -> dict[str, dict[str, Any]]:
-    """The parts of the roofline and of the figures that are asked for, by name; each drawn anew where its rows changed.
+def draw(root: Path, grid: Grid, asked: Sequence[str], default: Mapping[str, Any], colours: Colours) -> str:
+    """The roofline and the figures that are asked for, as JSON: the parts of a Figure by its name.
 
-    Raises LessonErrors where one can't be drawn.
+    Each is drawn anew where its rows changed. Raises LessonErrors where one can't be drawn.
     """
 
     # a library that takes a fifth of a second to load, only when something is drawn
     from builder import figures
 
-    def drawn(name: str, rows: object, make: Callable[[], Figure]) -> dict[str, Any]:
+    def drawn(name: str, rows: object, make: Callable[[], Figure]) -> str:
         key = contents_key(root, (), _program(), _text(colours), _text(rows))
-        parts: dict[str, Any] = json.loads(
-            cached(root, f"figure_{name.replace('-', '_')}-{key}.json", lambda: _text(asdict(make())))
-        )
-        return parts
+        return cached(root, f"figure_{name.replace('-', '_')}-{key}.json", lambda: _text(make()))
 
     try:
         found = {
@@ -173,12 +167,12 @@ def draw(
         }
         for name in asked:
             series = SERIES[name](root, grid)
-            found[name] = drawn(name, asdict(series), partial(figures.lesson_figure, name, series, colours))
-        return found
+            found[name] = drawn(name, series, partial(figures.lesson_figure, name, series, colours))
     except LessonError as error:
         raise LessonErrors([error]) from None
     except ValueError as error:
         raise LessonErrors([LessonError(f"a figure can't be drawn: {error}")]) from None
+    return f"{{{','.join(f'{_text(name)}:{text}' for name, text in found.items())}}}"
 
 
 def roofline_data(grid: Grid, default: Mapping[str, Any]) -> dict[str, Any]:
@@ -261,20 +255,16 @@ def _shards(root: Path, grid: Grid) -> Iterator[Callable[[], list[Packed]]]:
     names = {}
     for gpu in dict.fromkeys(choice.gpu for choice in grid.shard_points()):
         files = (GRID_FILE, f"content/models/{grid.model.name}.json", f"content/gpus/{gpu}.toml")
-        names[gpu] = f"shards_{gpu}-{contents_key(root, files, _program())}.json"
-    missing = [gpu for gpu, name in names.items() if not is_cached(root, name)]
-    # one that waits begins at once, and leaves time for a part here; to start one takes as long as to make a part
-    spare, many = has_spare(), len(missing) > 1
-    asked = missing[:-1] if spare and many else missing if spare or many else []
-    beside = Beside(grid, asked) if asked and (os.cpu_count() or 1) > 1 else None
+        names[gpu] = f"shards_{gpu}-{contents_key(root, files, _program())}.txt"
+    missing = {gpu: name for gpu, name in names.items() if not is_cached(root, name)}
+    # to start a process takes as long as to make a part
+    worth = (os.cpu_count() or 1) > 1 and len(missing) > (0 if has_helper() else 1)
+    beside = Beside(root, grid, missing) if worth else None
 
     def made() -> list[Packed]:
-        texts = {gpu: packed(grid, gpu) for gpu in missing if not beside or gpu not in beside.gpus}
-        texts |= beside.texts() if beside else {}
-        return [
-            _parsed(cached(root, name, lambda gpu=gpu: texts.get(gpu) or packed(grid, gpu)))  # type: ignore[misc]
-            for gpu, name in names.items()
-        ]
+        if beside:
+            beside.wait()
+        return [_read_packed(cached(root, name, partial(packed, grid, gpu))) for gpu, name in names.items()]
 
     try:
         yield made
@@ -283,9 +273,7 @@ def _shards(root: Path, grid: Grid) -> Iterator[Callable[[], list[Packed]]]:
             beside.close()
 
 
-@lru_cache(maxsize=16)
-def _parsed(text: str) -> Packed:
-    return Packed(**json.loads(text))
+_read_packed = lru_cache(maxsize=16)(Packed.read)
 
 
 def _add_shards(site: Site, root: Path, grid: Grid, made: Sequence[Packed]) -> tuple[dict[str, str], list[LessonError]]:

@@ -11,16 +11,17 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from typing import BinaryIO
 
 from builder.grid import Grid
 from builder.shards import shard_id, shard_json
-from builder.site import compressed_size
+from builder.site import cached, compressed_size
 
+_DONE = b"\n"  # said of each GPU
 _LIKELY = 0.985  # of the size of the largest by a quick look: what lies below can't be the largest by a closer one
 
 
@@ -35,6 +36,13 @@ class Packed:
     largest: str
     size: int
 
+    @classmethod
+    def read(cls, text: str) -> Packed:
+        """What packed() says."""
+        head, *texts = text.split("\n")
+        names, largest, size = json.loads(head)
+        return cls(dict(zip(names, texts, strict=True)), largest, size)
+
     @cached_property
     def files(self) -> list[tuple[str, bytes, bytes]]:
         """(id, the document, the script that hands over the same text) of each shard."""
@@ -42,7 +50,7 @@ class Packed:
 
 
 def packed(grid: Grid, gpu: str) -> str:
-    """The shards of a GPU of the grid as JSON of a Packed, on one line."""
+    """The shards of a GPU of the grid as the text of a Packed: a line for all that isn't a shard, then one for each."""
     choices = [choice for choice in grid.shard_points() if choice.gpu == gpu]
     texts = {shard_id(choice): shard_json(grid, choice) for choice in choices}
     likely = list(texts)
@@ -53,11 +61,11 @@ def packed(grid: Grid, gpu: str) -> str:
             break  # a closer look finds less
         likely = [name for name in likely if sizes[name] >= _LIKELY * size]
     largest = max(sizes, key=lambda name: sizes[name])
-    return json.dumps({"texts": texts, "largest": largest, "size": size}, ensure_ascii=False)
+    return "\n".join([json.dumps([list(texts), largest, size], ensure_ascii=False), *texts.values()])
 
 
 def _started() -> subprocess.Popen[bytes]:
-    """A process that has loaded all it needs, and waits for a grid and names of GPUs; it ends with this one."""
+    """A process that has loaded all it needs and waits for questions of _answer(); it ends with this one."""
     code = str(Path(__file__).resolve().parent.parent)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([code, os.environ.get("PYTHONPATH", "")])}
     return subprocess.Popen(
@@ -69,57 +77,78 @@ def _started() -> subprocess.Popen[bytes]:
     )
 
 
-_spare: list[subprocess.Popen[bytes]] = []
+_helpers: list[subprocess.Popen[bytes]] = []  # at most one, which waits for the next build
 
 
-def keep_spare() -> None:
+def keep_helper() -> None:
     """Have a process ready for the next build, so that it needn't wait for one to load."""
-    if not _spare:
-        _spare.append(_started())
+    if not _helpers:
+        _helpers.append(_started())
 
 
-def has_spare() -> bool:
+def has_helper() -> bool:
     """Whether there is one that waits."""
-    return bool(_spare)
+    return bool(_helpers)
 
 
-def end_spare() -> None:
+def end_helper() -> None:
     """Let the one that waits go."""
-    while _spare:
-        with _spare.pop() as process:
-            process.kill()
+    while _helpers:
+        _ended(_helpers.pop())
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    with contextlib.suppress(OSError), process:  # a pipe that can't be flushed is closed all the same
+        pass
 
 
 class Beside:
-    """Shards of some GPUs being made in a process of their own. One that fails leaves them to be made here."""
+    """The shards of GPUs being made in a process of their own, one GPU after the other, into the cache.
 
-    def __init__(self, grid: Grid, gpus: Sequence[str]) -> None:
-        self.gpus = gpus
-        self._read = b""
-        self._process = _spare.pop() if _spare else _started()
-        self._thread = threading.Thread(target=self._talk, args=(pickle.dumps((grid, list(gpus))),), daemon=True)
-        self._thread.start()
+    A process that waited for it waits again when all is done. What one that fails doesn't make is missing there.
+    """
 
-    def _talk(self, question: bytes) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            self._read, _ = self._process.communicate(question)
+    def __init__(self, root: Path, grid: Grid, names: Mapping[str, str]) -> None:
+        """names: GPU → the file in root's cache."""
+        self._left = len(names)
+        self._waited = has_helper()
+        self._process = _helpers.pop() if self._waited else _started()
+        assert self._process.stdin
+        with contextlib.suppress(OSError):  # it has failed: wait() finds that out
+            self._process.stdin.write(pickle.dumps((root.resolve(), grid, dict(names))))
+            self._process.stdin.flush()
 
-    def texts(self) -> dict[str, str]:
-        """GPU → what packed() says of it, once all are done; nothing where the process failed."""
-        self._thread.join()
-        lines = self._read.decode("utf-8", errors="replace").split("\n")[:-1]
-        done = self._process.returncode == 0 and len(lines) == len(self.gpus)
-        return dict(zip(self.gpus, lines, strict=True)) if done else {}
+    def wait(self) -> None:
+        """Until all are made, or no more will be."""
+        assert self._process.stdout
+        while self._left and self._process.stdout.readline() == _DONE:
+            self._left -= 1
 
     def close(self) -> None:
-        """End it, whatever it does."""
-        self._process.kill()
-        self._thread.join()
+        """Be done with the process: it waits again where it did before and has made all, else it ends."""
+        if self._waited and not self._left:
+            _helpers.append(self._process)
+        else:
+            _ended(self._process)
+
+
+def _answer(questions: BinaryIO, answers: BinaryIO) -> None:
+    """Put into the cache what is asked for by (root, grid, names of files by GPU), and say so of each, for ever.
+
+    Not the texts themselves: a pipe would hold up whoever writes whenever the reader is busy with a drawing.
+    """
+    while True:
+        try:
+            root, grid, names = pickle.load(questions)
+        except EOFError:
+            return
+        for gpu, name in names.items():
+            cached(root, name, partial(packed, grid, gpu))
+            answers.write(_DONE)
+            answers.flush()
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(EOFError, KeyboardInterrupt):  # nobody asked
-        asked_grid, asked_gpus = pickle.load(sys.stdin.buffer)
-        for asked in asked_gpus:
-            sys.stdout.buffer.write(packed(asked_grid, asked).encode() + b"\n")
-            sys.stdout.buffer.flush()
+    with contextlib.suppress(KeyboardInterrupt, OSError):  # who asked is gone
+        _answer(sys.stdin.buffer, sys.stdout.buffer)

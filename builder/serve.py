@@ -29,7 +29,7 @@ from watchfiles import DefaultFilter, watch
 
 from builder.build import build as build_site
 from builder.errors import LessonError, LessonErrors, with_excerpts
-from builder.packing import end_spare, keep_spare
+from builder.packing import end_helper, keep_helper
 
 HOST = "127.0.0.1"
 PORTS_TRIED = 50
@@ -407,10 +407,10 @@ def serve(
             for number, changed in enumerate(_changes(root, out, stop or threading.Event(), report)):
                 rebuild(changed)
                 if build is build_site:
-                    keep_spare()
+                    keep_helper()
                 if number == 0:
                     report(f"Serving {server.url} (Ctrl-C ends it).")
         except KeyboardInterrupt:
             report("Stopped.")
         finally:
-            end_spare()
+            end_helper()

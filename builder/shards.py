@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -113,9 +114,7 @@ class _Columns:
             first = kept[(slice(None),) * axis + (slice(0, 1),)]
             if kept.shape[axis] == 1 or bool((kept == first).all()):
                 kept = first
-        strides = [
-            int(np.prod(kept.shape[axis + 1 :])) if kept.shape[axis] > 1 else 0 for axis in range(len(self.shape))
-        ]
+        strides = [prod(kept.shape[axis + 1 :]) if kept.shape[axis] > 1 else 0 for axis in range(len(self.shape))]
         return kept, strides
 
     def _add(self, name: str, strides: list[int], data: _Data) -> None:
