@@ -192,7 +192,7 @@ def _move_into_place(out: Path, name: str, data: bytes) -> None:
 
 def _remove_empty(folder: Path, out: Path) -> None:
     """Take away a folder of the site, and those around it, as far as nothing is left in them."""
-    while folder != out and not any(folder.iterdir()):
+    while folder != out and folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
         folder = folder.parent
 
@@ -230,11 +230,11 @@ def write(site: Site, out: Path, shown: str | None = None) -> None:
         _move_into_place(out, MANIFEST, _manifest_text({**before, **digests}))
         for name in order:
             _move_into_place(out, name, site.files[name])
-        for name in sorted(set(before) - set(digests)):
-            path = _inside(out, name)
-            if path is not None and path.is_file():
-                path.unlink()
-                _remove_empty(path.parent, out)
+        gone = [path for name in sorted(set(before) - set(digests)) if (path := _inside(out, name)) and path.is_file()]
+        for path in gone:
+            path.unlink()
+        for folder in dict.fromkeys(path.parent for path in gone):
+            _remove_empty(folder, out)
         _move_into_place(out, MANIFEST, _manifest_text(digests))
     except OSError as error:
         raise LessonErrors([LessonError(f"can't be written: {error.strerror or error}", path=shown)]) from None
