@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
@@ -59,6 +59,7 @@ POLICY = re.compile(
     rb"""(<meta\s+http-equiv=["']?Content-Security-Policy["']?\s+content=)("[^"]*"|'[^']*')""", re.IGNORECASE
 )
 
+HASHED = re.compile(r"\.[0-9a-f]{10}\.\w+$")  # the end of a name that site.hashed() gives
 STYLESHEET = re.compile(r'(<link rel="stylesheet" href=")([^"]*)')
 
 Report = Callable[[str], None]
@@ -244,7 +245,7 @@ class SiteHandler(BaseHTTPRequestHandler):
             file = file / "index.html"
         if file and file.is_file():
             mime_type = MIME_TYPES.get(file.suffix.lower(), "application/octet-stream")
-            self._send(HTTPStatus.OK, mime_type, self._live(mime_type, file.read_bytes()))
+            self._send(HTTPStatus.OK, mime_type, self._live(mime_type, file.read_bytes()), cache_control_of(file))
         else:
             self._send_missing(at_start=path == prefix)
 
@@ -262,11 +263,10 @@ class SiteHandler(BaseHTTPRequestHandler):
         return reload.extend(body) if reload and mime_type == MIME_TYPES[".html"] else body
 
     def _redirect(self, address: str) -> None:
-        self._send(HTTPStatus.MOVED_PERMANENTLY, MIME_TYPES[".txt"], b"", location=address)
+        self._send(HTTPStatus.MOVED_PERMANENTLY, MIME_TYPES[".txt"], b"", {"Location": address})
 
-    def _send(self, status: HTTPStatus, mime_type: str, body: bytes, location: str | None = None) -> None:
-        more = {"Content-Length": str(len(body))}
-        self._send_head(status, mime_type, more | {"Location": location} if location else more)
+    def _send(self, status: HTTPStatus, mime_type: str, body: bytes, more: Mapping[str, str] | None = None) -> None:
+        self._send_head(status, mime_type, {"Content-Length": str(len(body)), **(more or {})})
         if self.command != "HEAD":
             self.wfile.write(body)
 
@@ -276,12 +276,17 @@ class SiteHandler(BaseHTTPRequestHandler):
             for message in reload.messages():
                 self.wfile.write(message)
 
-    def _send_head(self, status: HTTPStatus, mime_type: str, more: dict[str, str]) -> None:
+    def _send_head(self, status: HTTPStatus, mime_type: str, more: Mapping[str, str]) -> None:
         self.send_response(status)
-        headers = {"Content-Type": mime_type, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} | more
+        headers = {"Content-Type": mime_type, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **more}
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
+
+
+def cache_control_of(file: Path) -> dict[str, str]:
+    """What a browser keeps: a file that is named by its contents, so that a reload needn't fetch what is the same."""
+    return {"Cache-Control": "max-age=31536000, immutable"} if HASHED.search(file.name) else {}
 
 
 def find(folder: Path, address: str) -> Path | None:

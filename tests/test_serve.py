@@ -15,6 +15,7 @@ import pytest
 
 from builder import serve as serving
 from builder.errors import LessonError, LessonErrors
+from builder.site import Site
 
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:"
 PAGE = f"""<!doctype html><html><head><meta http-equiv="Content-Security-Policy" content="{POLICY}"></head>
@@ -164,11 +165,25 @@ def test_only_this_machine_is_listened_to(folder: Path) -> None:
     ],
 )
 def test_a_file_comes_with_its_type_and_is_never_cached(folder: Path, path: str, mime_type: str) -> None:
-    """The types don't depend on this machine's registry, and every answer says no-store."""
+    """The types don't depend on this machine's registry; what can change under its name is asked for every time."""
     with serving.SiteServer(folder).running() as server:
         status, headers, body = get(server.server_port, path)
     assert (status, headers["content-type"], headers["cache-control"]) == (200, mime_type, "no-store")
     assert headers["content-length"] == str(len(body))
+
+
+def test_what_is_named_by_its_contents_is_kept(folder: Path) -> None:
+    """A reload needn't fetch again what is the same; a name that only looks alike, or that is gone, is asked for."""
+    made = Site()
+    name = made.add_hashed("assets/app.js", "one")
+    (folder / "assets").mkdir()
+    (folder / name).write_bytes(made.files[name])
+    (folder / "assets" / "app.min.js").write_text("one")
+    with serving.SiteServer(folder).running() as server:
+        kept = {path: get(server.server_port, path)[1]["cache-control"] for path in (f"/{name}", "/assets/app.min.js")}
+        gone = get(server.server_port, "/assets/app.0123456789.js")
+    assert list(kept.values()) == ["max-age=31536000, immutable", "no-store"]
+    assert (gone[0], gone[1]["cache-control"]) == (404, "no-store")
 
 
 @pytest.mark.parametrize(
