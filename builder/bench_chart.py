@@ -11,8 +11,8 @@ from typing import Any, Literal, TypedDict
 
 import altair as alt
 
-from builder.drawing import FONT, Picture, calculate, coloured, dataset, em, expr, in_px
-from builder.drawn import Frame, Frames, Size
+from builder.drawing import Picture, calculate, coloured, dataset, em, expr, in_px
+from builder.drawn import FONT, Frame, Frames, Size
 from builder.palette import FILLS, INKS, TINTS, Colours
 
 

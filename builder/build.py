@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from builder import page
+from builder import beside, page
 from builder.card import card
 from builder.catalog import read_toml
 from builder.drawn import Figure, Size
@@ -22,7 +20,7 @@ from builder.facts import Facts
 from builder.grid import GRID_FILE, Grid, load_grid
 from builder.links import broken_links
 from builder.markup import malformed, pages
-from builder.packing import Beside, Packed, has_helper, packed
+from builder.packing import Packed, packed
 from builder.palette import TOKENS, Colours, kernel_css, pairing_css, read_colours, scheme_css
 from builder.prose import Prose, load_prose
 from builder.series import SERIES
@@ -40,6 +38,7 @@ from builder.site import (
 )
 from builder.vega import runtime_key, vega_runtime
 
+_LOADED = ("builder.packing",)  # by a process that helps
 APART = ("early.js", "reload.js")  # scripts that don't belong to the page's one: before it, and of serve alone
 LEDGER_FILES = ("content/grid.toml", "content/models/*.json", "content/gpus/*.toml")
 FIGURE_FILES = ("content/measured.toml", "content/history.toml")
@@ -71,16 +70,24 @@ def assemble(
     """
     progress("data")
     grid = load_grid(root)
-    with _shards(root, grid) as shards:
+    names = _shard_files(root, grid)
+    missing = [gpu for gpu, name in names.items() if not is_cached(root, name)]
+    # to start a process takes as long as to make a part
+    with beside.helper(_LOADED, worth=len(missing) > 1) as ask:
+        making = [ask(partial(_keep_shards, root, names[gpu], grid, gpu)) for gpu in missing]
         progress("prose")
         facts, default = _ledger(root, grid)
         prose = prose or load_prose(root, facts)
         progress("figures")
         drawn, specs = _drawn(root, grid, prose, default)
         progress("shards")
-        made = shards()
+        for answer in making:
+            answer.make()
+        for answer in making:
+            answer.text()
+    packs = [_read_packed(cached(root, name, partial(packed, grid, gpu))) for gpu, name in names.items()]
     site = Site()
-    scripts, errors = _add_shards(site, root, grid, made)
+    scripts, errors = _add_shards(site, root, grid, packs)
     for name, spec in specs.items():
         site.add(f"figures/{name}.vl.json", spec)
     progress("pages")
@@ -162,17 +169,16 @@ def draw(root: Path, grid: Grid, asked: Sequence[str], default: Mapping[str, Any
         return cached(root, f"figure_{name.replace('-', '_')}-{key}.json", lambda: _text(make()))
 
     try:
-        found = {
-            "roofline": drawn("roofline", roofline_data(grid, default), lambda: draw_roofline(grid, default, colours))
-        }
+        roofline = partial(draw_roofline, grid, default, colours)
+        found = {"roofline": drawn("roofline", roofline_data(grid, default), roofline)}
         for name in asked:
             series = SERIES[name](root, grid)
             found[name] = drawn(name, series, partial(figures.lesson_figure, name, series, colours))
+        return f"{{{','.join(f'{_text(name)}:{text}' for name, text in found.items())}}}"
     except LessonError as error:
         raise LessonErrors([error]) from None
     except ValueError as error:
         raise LessonErrors([LessonError(f"a figure can't be drawn: {error}")]) from None
-    return f"{{{','.join(f'{_text(name)}:{text}' for name, text in found.items())}}}"
 
 
 def roofline_data(grid: Grid, default: Mapping[str, Any]) -> dict[str, Any]:
@@ -246,31 +252,24 @@ def _add_for_publishing(
     return page.Published(base, base + name)
 
 
-@contextmanager
-def _shards(root: Path, grid: Grid) -> Iterator[Callable[[], list[Packed]]]:
-    """Begins to make the shards, a part for each GPU, and hands over how to get them.
-
-    Where much has to be made it is made in a process beside this one, which draws meanwhile.
-    """
+def _shard_files(root: Path, grid: Grid) -> dict[str, str]:
+    """GPU → the name of its shards in the cache."""
     names = {}
     for gpu in dict.fromkeys(choice.gpu for choice in grid.shard_points()):
         files = (GRID_FILE, f"content/models/{grid.model.name}.json", f"content/gpus/{gpu}.toml")
         names[gpu] = f"shards_{gpu}-{contents_key(root, files, _program())}.txt"
-    missing = {gpu: name for gpu, name in names.items() if not is_cached(root, name)}
-    # to start a process takes as long as to make a part
-    worth = (os.cpu_count() or 1) > 1 and len(missing) > (0 if has_helper() else 1)
-    beside = Beside(root, grid, missing) if worth else None
+    return names
 
-    def made() -> list[Packed]:
-        if beside:
-            beside.wait()
-        return [_read_packed(cached(root, name, partial(packed, grid, gpu))) for gpu, name in names.items()]
 
-    try:
-        yield made
-    finally:
-        if beside:
-            beside.close()
+def _keep_shards(root: Path, name: str, grid: Grid, gpu: str) -> str:
+    """Make a GPU's shards and keep them in the cache, from where either process reads them."""
+    cached(root, name, partial(packed, grid, gpu))
+    return ""
+
+
+def keep_helper() -> None:
+    """Have a process ready for the next build, which has loaded what it needs."""
+    beside.keep_helper(_LOADED)
 
 
 _read_packed = lru_cache(maxsize=16)(Packed.read)

@@ -20,7 +20,6 @@ from builder.compare import AGREEMENT, Compared, Placed
 from builder.compare_report import cut, longest_first, many
 from builder.display import article
 from builder.drawing import (
-    FONT,
     ONE_ROW,
     Picture,
     axis_below,
@@ -32,13 +31,14 @@ from builder.drawing import (
     level_y,
     written,
 )
-from builder.drawn import Frame, Frames
-from builder.figures import compiled, draw, resized, specification
+from builder.drawn import FONT, Frame, Frames
+from builder.figures import compiled, resized, specification
 from builder.labels import Box, Dot, Label, along, beside, width_of
 from builder.nsight import short_name
 from builder.palette import Colours
 from builder.roofline import BANDWIDTH_EFFICIENCY
 from builder.series import HIGH, REGIONS
+from builder.svg import draw
 from builder.units import percent, significant, whole
 
 WIDTH = 720  # px of the whole drawing

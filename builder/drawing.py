@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import altair as alt
 
-from builder.drawn import Frame, Frames, Size
+from builder.drawn import FONT, Frame, Frames, Size
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,6 @@ class Picture:
     replaced: tuple[str, ...] = ()
     hidden: Mapping[Size, Sequence[str]] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
-
-
-FONT = "Liberation Sans, Arial, sans-serif"
 
 
 # Rows, expressions, channels

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+FONT = "Liberation Sans, Arial, sans-serif"
+
 Size = Literal["wide", "short", "phone", "strip"]
 
 

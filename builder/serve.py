@@ -27,9 +27,10 @@ from urllib.parse import quote, unquote
 
 from watchfiles import DefaultFilter, watch
 
+from builder.beside import end_helper
 from builder.build import build as build_site
+from builder.build import keep_helper
 from builder.errors import LessonError, LessonErrors, with_excerpts
-from builder.packing import end_helper, keep_helper
 
 HOST = "127.0.0.1"
 PORTS_TRIED = 50

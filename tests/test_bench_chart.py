@@ -13,6 +13,7 @@ import pytest
 
 from builder import bench_chart, figures, palette
 from builder.drawn import Size
+from builder.svg import draw
 
 CSS = (Path(__file__).parents[1] / "theme" / "css" / "tokens.css").read_text(encoding="utf-8")
 COLOURS = palette.read_colours(CSS)
@@ -74,7 +75,7 @@ def _svg(key: str) -> str:
     picture = bench_chart.roofline(COLOURS, GPUS, kernels, trails, gpu, **options)
     vega = figures.compiled(figures.specification(picture))
     size = options.get("size", "wide")
-    return figures.draw(vega, name="roofline", variant=size, label="Roofline", marks=picture.marks)
+    return draw(vega, name="roofline", variant=size, label="Roofline", marks=picture.marks)
 
 
 def layer(svg: ElementTree.Element, name: str) -> list[ElementTree.Element]:

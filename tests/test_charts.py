@@ -19,6 +19,7 @@ from builder import charts, drawing, figures, palette
 from builder.drawn import Size
 from builder.grid import load_grid
 from builder.series import SERIES
+from builder.svg import draw
 from tests.conftest import ROOT
 
 GRID = load_grid(ROOT)
@@ -45,7 +46,7 @@ def drawn(name: str, size: Size, here: bool = False) -> ElementTree.Element:
 
 def svg_of(made: drawing.Picture, size: Size) -> str:
     vega = figures.resized(figures.compiled(figures.specification(made)), size, made.frames)
-    return figures.draw(vega, name=made.name, variant=size, label="A figure", marks=made.marks)
+    return draw(vega, name=made.name, variant=size, label="A figure", marks=made.marks)
 
 
 def layer(svg: ElementTree.Element, name: str) -> list[ElementTree.Element]:
@@ -258,7 +259,7 @@ def test_a_misspelt_field_fails_the_build(name: str) -> None:
         broken["datasets"][dataset] = [{f"{key}_": value for key, value in row.items()} for row in rows]
         vega = figures.compiled(broken)
         with pytest.raises(ValueError, match=f"figure {name}, wide: .* shows"):
-            figures.draw(vega, name=name, variant="wide", label="", marks=made.marks)
+            draw(vega, name=name, variant="wide", label="", marks=made.marks)
 
 
 TWO = ["prompt-time", "two-counters"]

@@ -11,6 +11,7 @@ import pytest
 from altair.utils.schemapi import SchemaValidationError
 
 from builder import bench_chart, drawing, drawn, figures, palette, vega
+from builder.svg import draw
 
 ROOT = Path(__file__).parents[1]
 COLOURS = palette.read_colours((ROOT / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
@@ -40,7 +41,7 @@ def picture(size: drawn.Size = "wide") -> drawing.Picture:
 def svg_of(drawing: drawing.Picture, **options: Any) -> str:
     vega = figures.compiled(figures.specification(drawing))
     asked = {"name": "roofline", "variant": "wide", "label": "A roofline", "marks": drawing.marks, **options}
-    return figures.draw(vega, **asked)
+    return draw(vega, **asked)
 
 
 def scatter(field: str = "x", **marks: int) -> drawing.Picture:

@@ -13,6 +13,7 @@ from tests.conftest import ROOT
 
 ORDER = [
     "errors",
+    "beside",
     "units",
     "dimensions",
     "numerals",
@@ -43,6 +44,7 @@ ORDER = [
     "bench_chart",
     "charts",
     "vega",
+    "svg",
     "figures",
     "labels",
     "compare_chart",
@@ -72,8 +74,9 @@ ORDER = [
     "__main__",
 ]
 STRANGERS = {"charts": "prose", "prose": "charts"}
-# site.py writes the site; cli.py rewrites stale numbers in the prose (`numbers --fix`).
-WRITERS = {"site", "cli", "new"}
+# site.py writes the site; cli.py rewrites stale numbers in the prose (`numbers --fix`); beside.py
+# has a folder of its own, for what two processes tell each other.
+WRITERS = {"site", "cli", "new", "beside"}
 WRITING_NAMES = {"write_text", "write_bytes", "mkdir", "makedirs", "touch", "unlink", "rmdir", "rmtree", "symlink_to"}
 WRITING_CALLS = {"os.replace", "os.rename", "os.remove", "os.unlink", "os.mkdir", "os.makedirs"}
 WRITING_MODULES = {"shutil", "tempfile"}

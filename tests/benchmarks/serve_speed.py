@@ -1,4 +1,4 @@
-"""From a save to the new page in the browser, as JSON: milliseconds for prose, a style, a GPU's data, and the grid.
+"""From a save to the new page in the browser, as JSON: milliseconds for every kind of file that is slow.
 
     python -m tests.benchmarks.serve_speed [--rounds N]
 
@@ -29,7 +29,7 @@ from tests.browser.conftest import launch_any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PARTS = ("builder", "content", "theme")
-LIMITS = {"prose": 300, "style": 1000, "gpu": 1000, "grid": 1000}
+LIMITS = {"prose": 300, "style": 1000, "gpu": 1000, "colour": 1000, "model": 1000, "grid": 1000}
 
 PAINTED = """async () => {
   const paint = () => performance.getEntriesByName("first-contentful-paint")[0];
@@ -109,10 +109,13 @@ def main() -> None:
                 style(f"{number}px")
                 times["style"].append(page.evaluate(RESTYLED, f"{number}px") - begun)
                 page.wait_for_timeout(400)
-            # a new bandwidth makes that GPU's numbers anew, a new position of the slider all numbers
+            # a new bandwidth makes that GPU's numbers anew, a new colour every figure, a file of the model every shard,
+            # a new position of the slider every shard and the figures in which it is seen
             gpu = edited(folder / "content" / "gpus" / "b200.toml", "8.0e12", lambda mark: f"8.000{mark}e12")
             grid = edited(folder / "content" / "grid.toml", "3072", lambda mark: f"{int(mark) + 3072}")
-            for name, save in (("gpu", gpu), ("grid", grid)):
+            colour = edited(folder / "theme" / "css" / "tokens.css", "#1c1b19", lambda mark: f"#1c1b2{mark}")
+            model = edited(folder / "content" / "models" / "Qwen3-8B.json", "{", lambda mark: "{" + " " * int(mark))
+            for name, save in (("gpu", gpu), ("colour", colour), ("model", model), ("grid", grid)):
                 for number in range(min(rounds, 7)):
                     before = page.evaluate("() => performance.timeOrigin")
                     begun = time.time() * 1000
