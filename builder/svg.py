@@ -64,7 +64,12 @@ def _unmeasured(group: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unmeasured_axis(axis: Mapping[str, Any]) -> dict[str, Any]:
-    return {**axis, "encode": {part: _described(encode) for part, encode in axis.get("encode", {}).items()}}
+    encodes = dict(axis.get("encode", {}))
+    if "title" in axis:
+        words = axis["title"] if isinstance(axis["title"], Mapping) else {"value": axis["title"]}
+        update = encodes.get("title", {}).get("update", {})
+        encodes["title"] = {**encodes.get("title", {}), "update": {"text": words, **update}}
+    return {**axis, "encode": {part: _described(encode) for part, encode in encodes.items()}}
 
 
 def _described(encode: Mapping[str, Any]) -> Mapping[str, Any]:
