@@ -19,8 +19,10 @@ import {{ transforms, changeset }} from "{_MODULES}vega-dataflow@6.1.0/+esm";
 import * as encode from "{_MODULES}vega-encode@5.1.0/+esm";
 import * as data from "{_MODULES}vega-transforms@5.1.0/+esm";
 import * as view from "{_MODULES}vega-view-transforms@5.1.0/+esm";
+import {{ textMetrics }} from "{_MODULES}vega-scenegraph@5.1.0/+esm";
 import {{ expressionInterpreter }} from "{_MODULES}vega-interpreter@2.0.0/+esm";
 Object.assign(transforms, data, view, encode);
+textMetrics.width = () => 0; // nothing in a drawing of a given size depends on it, and to measure takes long
 window.lessonVega = {{ parse, View, changeset, expressionInterpreter }};
 """
 

@@ -200,6 +200,34 @@ def test_what_has_moved_is_what_would_be_drawn_anew(open_bench: Callable[..., Be
         assert (left_over, missing) == ([], []), point
 
 
+WORDS = """(svg) => [...svg.querySelectorAll("text")].filter((text) => text.textContent).map((text) => {
+  const at = (element) => {
+    const [, x, y] = element.getAttribute?.("transform")?.match(/translate\\(([^,]+),([^)]+)\\)/) ?? [0, 0, 0];
+    const [left, top] = element.parentNode.nodeType === 1 ? at(element.parentNode) : [0, 0];
+    return [left + Number(x), top + Number(y)];
+  };
+  return [text.textContent, text.getAttribute("text-anchor") ?? "start", ...at(text)];
+})"""
+
+
+@pytest.mark.parametrize("name", ["roofline", "prompt-time", "elementwise-share"])
+def test_words_stand_where_the_build_put_them(open_bench: Callable[..., Bench], name: str) -> None:
+    """The browser measures none of them, axes and their titles included: nothing depends on it."""
+    bench = open_bench("")
+    if name != "roofline":
+        _show(bench.page, name)
+    svg = bench.page.locator(f"figure[data-figure={name}] svg:visible")
+    built = svg.evaluate(WORDS)
+    bench.page.locator(".controls").hover()
+    expect(bench.page.locator(f"figure[data-figure={name}] svg.marks [aria-roledescription]").first).to_be_attached()
+    assert len(built) > 10
+    live = svg.evaluate(WORDS)
+    for text, anchor, x, y in built:
+        assert any(each == [text, anchor, pytest.approx(x, abs=0.02), pytest.approx(y, abs=0.02)] for each in live), (
+            text
+        )
+
+
 TRAVELS = """async ([change, by]) => {
   await lesson.set(change, by);
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));

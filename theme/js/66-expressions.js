@@ -8,44 +8,32 @@
     if (!Object.hasOwn(table, name)) throw new Unknown();
     return table[name];
   };
-  const UNARY = { "!": (a) => !a, "-": (a) => -a, "+": (a) => +a };
-  const BINARY = {
-    "+": (a, b) => a + b,
-    "-": (a, b) => a - b,
-    "*": (a, b) => a * b,
-    "/": (a, b) => a / b,
-    "%": (a, b) => a % b,
-    "<": (a, b) => a < b,
-    ">": (a, b) => a > b,
-    "<=": (a, b) => a <= b,
-    ">=": (a, b) => a >= b,
-    "==": (a, b) => a == b, // loose, as the language has it
-    "!=": (a, b) => a != b,
-    "===": (a, b) => a === b,
-  };
-  const { abs, atan2, ceil, cos, floor, log, max, min, pow, round, sin, sqrt, tan } = Math;
-  const FUNCTIONS = {
-    ...{ abs, atan2, ceil, cos, floor, log, max, min, pow, round, sin, sqrt, tan },
-    clamp: (value, low, high) => max(low, min(high, value)),
-    isFinite: Number.isFinite,
-    length: (value) => value.length,
-    replace: (text, pattern, by) => String(text).replace(pattern, by),
-    split: (text, by) => String(text).split(by),
+  const { UNARY, BINARY, FUNCTIONS } = lesson.arithmetic;
+
+  // what depends on nothing is worked out once
+  const always = (value) => Object.assign(() => value, { always: true });
+  const settled = (made, ...parts) => (parts.every((part) => part.always) ? always(made()) : made);
+
+  const binary = ({ operator, left, right }, of) => {
+    const [a, b] = [of(left), of(right)];
+    return settled(known(BINARY, operator)(a, b), a, b);
   };
 
   // (node, function of a child, Vega's own functions) → function of (parameters, datum, item)
   const KINDS = {
-    Literal: ({ value }) => () => value,
+    Literal: ({ value }) => always(value),
     Identifier({ name }) {
       if (name === "datum") return (_, datum) => datum;
       if (name === "item") return (_, __, item) => item;
-      if (Object.hasOwn(Math, name)) return () => Math[name]; // LN2
+      if (Object.hasOwn(Math, name)) return always(Math[name]); // LN2
       if (name === "event") throw new Unknown();
-      return (p) => p[`$${name}`];
+      const parameter = `$${name}`;
+      return (p) => p[parameter];
     },
     MemberExpression({ computed, object, property }, of) {
-      const owner = of(object);
-      if (!computed) return (p, d, i) => owner(p, d, i)[property.name];
+      const [owner, { name }] = [of(object), property];
+      if (!computed && object.name === "datum") return (_, datum) => datum[name];
+      if (!computed) return (p, d, i) => owner(p, d, i)[name];
       const key = of(property);
       return (p, d, i) => owner(p, d, i)[key(p, d, i)];
     },
@@ -59,7 +47,9 @@
       const [a, b, c, more] = given.map(of);
       if (!a || more) throw new Unknown();
       if (c) return (p, d, i) => call(a(p, d, i), b(p, d, i), c(p, d, i));
-      return b ? (p, d, i) => call(a(p, d, i), b(p, d, i)) : (p, d, i) => call(a(p, d, i));
+      if (b) return (p, d, i) => call(a(p, d, i), b(p, d, i));
+      const made = (p, d, i) => call(a(p, d, i));
+      return call === Math.log ? settled(made, a) : made;
     },
     ArrayExpression({ elements }, of) {
       const each = elements.map(of);
@@ -70,17 +60,11 @@
       return (p, d, i) => Object.fromEntries(each.map(([name, value]) => [name, value(p, d, i)]));
     },
     UnaryExpression({ operator, argument }, of) {
-      const [by, a] = [known(UNARY, operator), of(argument)];
-      return (p, d, i) => by(a(p, d, i));
+      const a = of(argument);
+      return settled(known(UNARY, operator)(a), a);
     },
-    BinaryExpression({ operator, left, right }, of) {
-      const [by, a, b] = [known(BINARY, operator), of(left), of(right)];
-      return (p, d, i) => by(a(p, d, i), b(p, d, i));
-    },
-    LogicalExpression({ operator, left, right }, of) {
-      const [a, b] = [of(left), of(right)];
-      return operator === "&&" ? (p, d, i) => a(p, d, i) && b(p, d, i) : (p, d, i) => a(p, d, i) || b(p, d, i);
-    },
+    BinaryExpression: binary,
+    LogicalExpression: binary,
     ConditionalExpression({ test, consequent, alternate }, of) {
       const [when, a, b] = [of(test), of(consequent), of(alternate)];
       return (p, d, i) => (when(p, d, i) ? a(p, d, i) : b(p, d, i));

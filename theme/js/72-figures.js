@@ -12,7 +12,7 @@
   const busy = new WeakSet();
   let state = "asleep"; // then "loading", then "awake", or "failed" until the bench moves
   let turn = 0; // counts the moves of the bench
-  let [frame, more] = [0, false]; // a frame is awaited in which what has come meanwhile is drawn; something has
+  let [frame, drawn] = [0, -1]; // a frame is awaited in which what comes meanwhile is drawn; when something last was
 
   const bring = async (box, name, rows, printing) => {
     drawnAt.set(box, turn);
@@ -47,15 +47,13 @@
       }
     }
   };
-  // at once, so that the time before the next frame is used, and at most once a frame
+  const draw = () => { frame = 0; refreshAll(false); };
+  // at once, so that the time before the next frame is used, and at most once a frame, by whose time it goes
   const update = () => {
-    more = Boolean(frame);
-    if (more) return;
-    frame = requestAnimationFrame(() => {
-      frame = 0;
-      if (more) update();
-    });
-    refreshAll(false);
+    const time = document.timeline.currentTime;
+    if (time === drawn) frame ||= requestAnimationFrame(draw);
+    else if (!frame) draw();
+    drawn = time;
   };
 
   // the bench's own picture comes in any case: paper gets it from wherever one reads
