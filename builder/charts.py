@@ -126,7 +126,7 @@ def intensity_by_tokens(colours: Colours, data: Data) -> Picture:
         ridge_names,
         written(dataset("ends", "names"), text, dx=8, dy=-7, fontWeight="bold"),
         written(dataset("ends", "values"), colours["ink2"], dx=8, dy=8, field="value"),
-        *here(colours, last, beside=15),
+        *here(colours, last, beside=15, level=1),
     ]
     marks = {
         "band": 1,

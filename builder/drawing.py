@@ -48,7 +48,7 @@ def dataset(rows: str, name: str | None = None) -> alt.Chart:
 
 def em(text: str) -> str:
     """Expression: width of a text in em, for Liberation Sans, good to a few percent."""
-    narrow = f"length(replace({text}, regexp('[^fijlrt., ]', 'g'), ''))"
+    narrow = f"length(replace({text}, regexp('[^fijlrt., \u00a0]', 'g'), ''))"
     broad = f"length(replace({text}, regexp('[^mwMLH%→]', 'g'), ''))"
     return f"(0.55 * length({text}) - 0.29 * {narrow} + 0.27 * {broad})"
 
@@ -217,11 +217,12 @@ def bold() -> alt.ExprRef:
     return expr("datum.chosen ? 'bold' : 'normal'")
 
 
-def here(colours: Colours, last: float, beside: float = 0) -> list[alt.Chart]:
+def here(colours: Colours, last: float, beside: float = 0, level: float = 0) -> list[alt.Chart]:
     """The point on the bench, once the client says where it is: an amber ring, and its label in bold below.
 
     The client's rows hold x, y and label, the number as the bench shows it; where there is room, words follow. At the
     end of the axis, where a line has its name and perhaps a word below it, the label stands so many px lower: `beside`.
+    Up to x = `level`, where another line lies close below, it stands at the height of the ring.
     """
     ring = dataset("here", "here").mark_point(
         size=196, opacity=1, filled=False, stroke=colours["markline"], strokeWidth=2.5
@@ -235,9 +236,9 @@ def here(colours: Colours, last: float, beside: float = 0) -> list[alt.Chart]:
     text = written(
         label,
         expr(f"datum.halo ? '{colours['paper']}' : '{colours['ink']}'"),
-        dy=expr(f"datum.x > 0.9 * {last} ? {20 + beside:g} : 20") if beside else 20,
+        dy=expr(f"datum.x <= {level:g} ? 3 : datum.x > 0.9 * {last} ? {20 + beside:g} : 20"),
         fontWeight="bold",
-        dx=expr(f"{room} ? -7 : 0"),
+        dx=expr(f"datum.x <= {level:g} ? 18 : {room} ? -7 : 0"),
         align=expr(f"{room} ? 'left' : 'right'"),
         stroke=expr(f"datum.halo ? '{colours['paper']}' : null"),
         strokeWidth=expr("datum.halo ? 4 : 1"),

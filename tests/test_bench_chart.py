@@ -14,6 +14,7 @@ import pytest
 from builder import bench_chart, figures, palette
 from builder.drawn import Size
 from builder.svg import draw
+from tests.test_charts import boxes
 
 CSS = (Path(__file__).parents[1] / "theme" / "css" / "tokens.css").read_text(encoding="utf-8")
 COLOURS = palette.read_colours(CSS)
@@ -385,6 +386,15 @@ def test_no_colour_is_typed_in_python() -> None:
     """Colours come from the theme's tokens alone."""
     source = Path(bench_chart.__file__).read_text(encoding="utf-8")
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b", source) == []
+
+
+def test_two_parts_of_a_name_stand_a_space_apart() -> None:
+    """Shares are written with spaces that don't break, which are as narrow as others."""
+    name, more = "gate\u00a022\u00a0%", "five matmuls 85\u00a0%, LM head 7.6\u00a0%"
+    rows = [dot("gate_proj", 1.0, 0.222, largest=True, label=name, sublabel=more)]
+    found = {box.text: box for box in boxes(drawn(rows))}
+    assert found[more].top < found[name].bottom
+    assert 4 < found[more].left - found[name].right < 11
 
 
 def test_what_is_shown_changes_no_structure() -> None:

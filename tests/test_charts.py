@@ -247,6 +247,19 @@ def test_the_benchs_point_is_ringed_once_the_client_says_where(name: str, size: 
     assert -1 < box.left < box.right < float(svg.attrib["width"]) + 1
 
 
+@pytest.mark.parametrize("size", figures.TEXT_SIZES)
+def test_at_one_token_the_label_stands_between_the_lines(size: Size) -> None:
+    """Beside the ring: the line of elementwise runs close below it."""
+    svg = drawn("intensity-by-tokens", size, here=True)
+    (label,) = [
+        box for box in boxes(svg) if box.text.startswith(HERE["intensity-by-tokens"]["label"]) and box.left < 150
+    ]
+    elementwise = layer(svg, "lines")[-1].attrib["d"]
+    top = 26 + float(re.findall(r"[-\d.]+,([-\d.]+)", elementwise)[0])
+    assert label.bottom + 2 < top
+    assert label.left > 48 + 12
+
+
 @pytest.mark.parametrize("name", charts.FIGURES)
 def test_a_misspelt_field_fails_the_build(name: str) -> None:
     """Vega-Lite draws a valid, empty chart without a word; the counts of marks notice."""
