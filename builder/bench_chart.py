@@ -590,7 +590,10 @@ def _trail_ends(colours: Mapping[str, str]) -> alt.Chart:
     ends = ends.transform_filter("isValid(datum.x) && datum.high >= 1.05 * datum.low")
     place = {
         "above": f"datum.end == 'last' && {_BESIDE['roofed']}",
-        "text": "format(datum.tokens, ',') + (datum.tokens == 1 ? ' token' : ' tokens')",
+        # format() would put its format together at every position of a slider
+        "text": "(datum.tokens < 1000 ? '' : floor(datum.tokens / 1000) + ',') +"
+        " (datum.tokens < 1000 ? datum.tokens : slice('00' + datum.tokens % 1000, -3)) +"
+        " (datum.tokens == 1 ? ' token' : ' tokens')",
         "w_text": f"{em('datum.text')} * 12",
         "x_left": f"{_px('datum.x')} + (datum.above ? -datum.w_text / 2 : 12)",
         # between the trail and the next roof above, where there is room

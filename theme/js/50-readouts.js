@@ -12,7 +12,13 @@
     }
   }
   const used = bench.querySelector("[data-memory-used]");
-  const bars = rows.map((row) => [row, row.querySelector("[data-bar]"), row.querySelector("[data-column=bound]")]);
+  const bars = rows.map((row) => ({
+    kernel: row.dataset.kernel,
+    row,
+    bar: row.querySelector("[data-bar]"),
+    bound: row.querySelector("[data-column=bound]"),
+  }));
+  let marked = null; // the kernel whose row is marked as the largest
   const short = targets.filter(({ column }) => column.endsWith(".latency"));
   const note = bench.querySelector(".latency-note");
   const { bounds } = lesson.data;
@@ -29,17 +35,19 @@
       if (target.text === text) continue;
       target.text = text;
       lesson.write(target.element, text);
-      target.element.toggleAttribute("data-none", bounds[text] === "none"); // a dash
+      const none = bounds[text] === "none"; // a dash
+      if (target.none !== none) target.element.toggleAttribute("data-none", none);
+      target.none = none;
     }
     note.toggleAttribute("data-idle", short.every(({ text }) => text === ""));
     const largest = lesson.text("largest");
-    for (const [row, bar, bound] of bars) {
-      const { kernel } = row.dataset;
-      row.classList.toggle("largest", kernel === largest);
+    for (const { kernel, row, bar, bound } of bars) {
+      if (largest !== marked) row.classList.toggle("largest", kernel === largest);
       if (!bar) continue;
       lesson.mark(bar, "width", ((lesson.value(lesson.text(`${kernel}.share`)) ?? 0) * 0.73).toFixed(1));
       lesson.mark(bound, "data-bound", bounds[lesson.text(`${kernel}.bound`)]);
     }
+    marked = largest;
     lesson.mark(bench, "data-fits", lesson.text("fits"));
     lesson.mark(used, "width", (40 * Math.min(Number(lesson.text("memory_used")), 1.5)).toFixed(1));
   });
