@@ -1,7 +1,7 @@
 """Calls that a process beside this one makes, or this one, whichever comes to them first.
 
-Not in a thread: drawing holds Python's lock. Questions and answers go through files, since a
-pipe would hold up whoever writes whenever the reader is busy. A call says all that it depends on by its arguments.
+Not in a thread: drawing holds Python's lock. Questions and answers go through files, since a pipe would hold up whoever
+writes whenever the reader is busy. A call says all that it depends on by its arguments.
 """
 
 from __future__ import annotations
@@ -190,9 +190,11 @@ def _serve(folder: Path, loads: Sequence[str]) -> None:
                 _with(question, _DONE).write_text(call(), encoding="utf-8")
         sys.stdout.buffer.write(b"\n")
         sys.stdout.buffer.flush()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt, OSError):  # who asked is gone
-        _serve(Path(sys.argv[1]), sys.argv[2:])
+    try:
+        with contextlib.suppress(KeyboardInterrupt, OSError):  # who asked is gone
+            _serve(Path(sys.argv[1]), sys.argv[2:])
+    finally:
+        shutil.rmtree(sys.argv[1], ignore_errors=True)

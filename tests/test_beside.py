@@ -144,6 +144,17 @@ def test_one_that_is_asked_in_vain_is_ended() -> None:
     assert not beside.has_helper()
 
 
+def test_it_ends_with_who_asked_at_work_too(helper: beside.Helper) -> None:
+    """Killed in the middle of a build: nobody is there to hear the answer."""
+    begun(helper.ask(partial(whose, "one", 0.5)))
+    assert helper.process.stdin
+    assert helper.process.stdout
+    helper.process.stdout.close()
+    helper.process.stdin.close()
+    helper.process.wait(timeout=20)
+    assert not folder_of(helper).exists()
+
+
 def test_it_ends_with_who_asked() -> None:
     """Whose pipe closes, whatever became of it; its folder goes too."""
     beside.keep_helper(())
