@@ -54,7 +54,7 @@ class Helper:
     def __init__(self, loads: Sequence[str]) -> None:
         self._folder = tempfile.mkdtemp(prefix="lesson-")
         self._asked = self._answered = 0
-        self.wanted: set[int] = set()  # numbers of calls whose answer nobody has yet
+        self._open: dict[int, Path] = {}  # questions by number whose answer nobody has yet
         code = str(Path(__file__).resolve().parent.parent)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([code, os.environ.get("PYTHONPATH", "")])}
         self.process = subprocess.Popen(
@@ -74,7 +74,7 @@ class Helper:
         with contextlib.suppress(OSError):  # it has failed: the call is made here
             self.process.stdin.write(b"%d\n" % self._asked)
             self.process.stdin.flush()
-        self.wanted.add(self._asked)
+        self._open[self._asked] = question
         return _There(call, self, question)
 
     def wait(self, number: int) -> None:
@@ -83,10 +83,22 @@ class Helper:
         while self._answered < number and self.process.stdout.readline():
             self._answered += 1
 
+    def close(self, number: int) -> None:
+        """The call of this number has its answer."""
+        del self._open[number]
+
+    def withdraw(self) -> None:
+        """Let it not begin with what it was asked and nobody has an answer to."""
+        for question in self._open.values():
+            if _claimed(question, _HERE):
+                _with(question, _HERE).unlink()
+            _with(question, _DONE).unlink(missing_ok=True)
+        self._open.clear()
+
     @property
-    def is_idle(self) -> bool:
-        """Whether it lives, and all that was asked has been answered or made here."""
-        return not self.wanted and self.process.poll() is None
+    def lives(self) -> bool:
+        """Whether it can make more calls."""
+        return self.process.poll() is None
 
     def end(self) -> None:
         """End it, whatever it does."""
@@ -123,7 +135,7 @@ class _There(Answer):
 
     def _take(self, text: str) -> None:
         self._text = text
-        self._helper.wanted.discard(int(self._question.name))
+        self._helper.close(int(self._question.name))
 
 
 def _with(question: Path, ending: str) -> Path:
@@ -163,14 +175,17 @@ def end_helper() -> None:
 def helper(loads: Sequence[str], worth: bool) -> Iterator[Ask]:
     """How to have calls made beside; a process is started for it where that is worth it and none waits.
 
-    One that waited waits again afterwards, unless something that it was asked is no longer wanted.
+    One that waited waits again afterwards. Where a build has failed it meanwhile goes on with what it was asked: calls
+    that keep what they make spare it the next build, which withdraws the others.
     """
     waited = has_helper()
     found = _kept.pop() if waited else Helper(loads) if worth and (os.cpu_count() or 1) > 1 else None
+    if found:
+        found.withdraw()
     try:
         yield found.ask if found else Answer
     finally:
-        if found and waited and found.is_idle:
+        if found and waited and found.lives:
             _kept.append(found)
         elif found:
             found.end()

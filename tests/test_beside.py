@@ -76,7 +76,6 @@ def test_what_it_has_not_begun_is_made_here(helper: beside.Helper) -> None:
     second.make()
     assert second.text() == here("second")
     assert first.text() == there("first", helper)
-    assert helper.is_idle
     assert begun(helper.ask(partial(whose, "third"))).text() == there("third", helper)
 
 
@@ -94,7 +93,7 @@ def test_a_process_that_is_gone_leaves_everything_to_be_made_here(
     asked = [helper.ask(partial(whose, str(number), 0.3)) for number in range(3)]
     helper.process.kill()
     assert [answer.text().partition(" ")[0] for answer in asked] == ["0", "1", "2"]
-    assert not helper.is_idle
+    assert not helper.lives
     monkeypatch.setattr(beside.sys, "executable", "/bin/false")
     never = beside.Helper(())
     assert [never.ask(partial(whose, str(number))).text() for number in range(2)] == [
@@ -127,21 +126,49 @@ def test_one_that_waits_is_taken_and_waits_again() -> None:
         assert beside._kept == [kept]
 
 
-def test_one_that_is_asked_in_vain_is_ended() -> None:
-    """A build that fails on its way leaves none at work for nothing, and no files."""
+def asked_in_vain(*calls: partial[str]) -> beside.Helper:
+    """A helper that waits again after a build that asked it and failed, once it has begun with the first call."""
     beside.keep_helper(())
     (kept,) = beside._kept
 
     def fail() -> None:
         with beside.helper((), worth=False) as ask:
-            ask(partial(whose, "slow", 60))
+            first, *_ = [ask(call) for call in calls]
+            begun(first)
             boom("prose")
 
     with pytest.raises(ValueError, match="prose"):
         fail()
-    assert kept.process.poll() is not None
-    assert not folder_of(kept).exists()
-    assert not beside.has_helper()
+    assert beside._kept == [kept]
+    return kept
+
+
+def keep(path: Path) -> str:
+    """A call that keeps what it makes."""
+    path.write_text(str(os.getpid()), encoding="utf-8")
+    return ""
+
+
+def test_what_a_failed_build_asked_for_is_still_made(tmp_path: Path) -> None:
+    """The author mends the text meanwhile, and the next build finds it."""
+    kept = asked_in_vain(partial(whose, "slow", 0.2), partial(keep, tmp_path / "made"))
+    until = time.monotonic() + 20
+    while not (tmp_path / "made").exists() or not (tmp_path / "made").read_text(encoding="utf-8"):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert (tmp_path / "made").read_text(encoding="utf-8") == str(kept.process.pid)
+
+
+def test_what_a_failed_build_asked_for_does_not_hold_up_the_next(tmp_path: Path) -> None:
+    """What has not been begun by then is withdrawn; the next build's calls are answered as ever."""
+    kept = asked_in_vain(partial(whose, "slow", 0.5), partial(keep, tmp_path / "made"))
+    with beside.helper((), worth=False) as ask:
+        assert begun(ask(partial(whose, "next"))).text() == there("next", kept)
+        assert not (tmp_path / "made").exists()
+        assert [path.name for path in folder_of(kept).iterdir()] == ["1.done"]  # nobody reads it
+    with beside.helper((), worth=False) as ask:
+        assert ask(partial(whose, "last")).text().startswith("last")
+    assert beside._kept == [kept]
 
 
 def test_it_ends_with_who_asked_at_work_too(helper: beside.Helper) -> None:
