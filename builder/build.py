@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache, partial
-from importlib.metadata import version
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from builder import beside, page
+from builder import beside, drawings, page
 from builder.card import card
 from builder.catalog import read_toml
-from builder.drawn import Figure, Size
+from builder.drawn import Figure
 from builder.errors import LessonError, LessonErrors
 from builder.facts import Facts
 from builder.grid import GRID_FILE, Grid, load_grid
@@ -22,9 +21,10 @@ from builder.links import broken_links
 from builder.markup import malformed, pages
 from builder.packing import Packed, packed
 from builder.palette import TOKENS, Colours, kernel_css, pairing_css, read_colours, scheme_css
+from builder.program import program
 from builder.prose import Prose, load_prose
 from builder.series import SERIES
-from builder.shards import check_shard_size, look_up, roofline_rows, shard
+from builder.shards import check_shard_size, shard
 from builder.site import (
     Site,
     cached,
@@ -40,10 +40,6 @@ from builder.vega import runtime_key, vega_runtime
 
 _LOADED = ("builder.packing",)  # by a process that helps
 APART = ("early.js", "reload.js")  # scripts that don't belong to the page's one: before it, and of serve alone
-LEDGER_FILES = ("content/grid.toml", "content/models/*.json", "content/gpus/*.toml")
-FIGURE_FILES = ("content/measured.toml", "content/history.toml")
-ROOFLINE_SIZES: tuple[Size, ...] = ("wide", "short", "phone", "strip")
-
 
 Progress = Callable[[str], None]  # is told the name of each step as it begins
 
@@ -79,7 +75,8 @@ def assemble(
         facts, default = _ledger(root, grid)
         prose = prose or load_prose(root, facts)
         progress("figures")
-        drawn, specs = _drawn(root, grid, prose, default)
+        asked = [figure.name for figure in prose.figures if figure.name in SERIES]
+        drawn = drawings.drawn(root, grid, asked, default, light_colours(root))
         progress("shards")
         for answer in making:
             answer.make()
@@ -88,8 +85,8 @@ def assemble(
     packs = [_read_packed(cached(root, name, partial(packed, grid, gpu))) for gpu, name in names.items()]
     site = Site()
     scripts, errors = _add_shards(site, root, grid, packs)
-    for name, spec in specs.items():
-        site.add(f"figures/{name}.vl.json", spec)
+    for name, figure in drawn.items():
+        site.add(f"figures/{name}.vl.json", figure.published)
     progress("pages")
     addresses = _add_assets(site, root, drawn, scripts)
     published = _add_for_publishing(site, root, prose, drawn, base_url) if base_url else None
@@ -103,48 +100,16 @@ def assemble(
     return site
 
 
-# What is slow is kept under a key made of all that it depends on: the contents of its files, and of this program's.
-
-
-@cache
-def _program() -> str:
-    """A hash of the builder itself, and of the versions of what draws for it."""
-    return contents_key(Path(__file__).parent, ("*.py",), *map(version, ("altair", "numpy", "vl-convert-python")))
-
-
 _last: dict[str, tuple[Facts, dict[str, Any]]] = {}
 
 
 def _ledger(root: Path, grid: Grid) -> tuple[Facts, dict[str, Any]]:
     """The facts of a grid and its default shard; those of the last build where the ledger's files are the same."""
-    key = contents_key(root, LEDGER_FILES, _program())
+    key = contents_key(root, drawings.FILES)
     if key not in _last:
         _last.clear()
         _last[key] = Facts(grid), shard(grid, grid.defaults)
     return _last[key]
-
-
-def _drawn(
-    root: Path, grid: Grid, prose: Prose, default: Mapping[str, Any]
-) -> tuple[dict[str, Figure], dict[str, str]]:
-    """The roofline and the figures that the text asks for, and their published specs, by name.
-
-    Drawn anew only where something has changed.
-    """
-    asked, colours = [figure.name for figure in prose.figures if figure.name in SERIES], light_colours(root)
-    key = contents_key(root, (*LEDGER_FILES, *FIGURE_FILES), _program(), _text(colours), *asked)
-    text = cached(root, f"figures-{key}.json", lambda: draw(root, grid, asked, default, colours))
-    return _read_drawn(text)
-
-
-@lru_cache(maxsize=2)
-def _read_drawn(text: str) -> tuple[dict[str, Figure], dict[str, str]]:
-    drawn = {name: Figure(**parts) for name, parts in json.loads(text).items()}
-    return drawn, {name: page.pretty_json(figure.spec) for name, figure in drawn.items()}
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=vars)
 
 
 def light_colours(root: Path) -> Colours:
@@ -153,70 +118,6 @@ def light_colours(root: Path) -> Colours:
         return read_colours(theme_text(root / TOKENS))
     except ValueError as error:
         raise LessonErrors([LessonError(str(error), path=TOKENS)]) from None
-
-
-def draw(root: Path, grid: Grid, asked: Sequence[str], default: Mapping[str, Any], colours: Colours) -> str:
-    """The roofline and the figures that are asked for, as JSON: the parts of a Figure by its name.
-
-    Each is drawn anew where its rows changed. Raises LessonErrors where one can't be drawn.
-    """
-
-    # a library that takes a fifth of a second to load, only when something is drawn
-    from builder import figures
-
-    def drawn(name: str, rows: object, make: Callable[[], Figure]) -> str:
-        key = contents_key(root, (), _program(), _text(colours), _text(rows))
-        return cached(root, f"figure_{name.replace('-', '_')}-{key}.json", lambda: _text(make()))
-
-    try:
-        roofline = partial(draw_roofline, grid, default, colours)
-        found = {"roofline": drawn("roofline", roofline_data(grid, default), roofline)}
-        for name in asked:
-            series = SERIES[name](root, grid)
-            found[name] = drawn(name, series, partial(figures.lesson_figure, name, series, colours))
-        return f"{{{','.join(f'{_text(name)}:{text}' for name, text in found.items())}}}"
-    except LessonError as error:
-        raise LessonErrors([error]) from None
-    except ValueError as error:
-        raise LessonErrors([LessonError(f"a figure can't be drawn: {error}")]) from None
-
-
-def roofline_data(grid: Grid, default: Mapping[str, Any]) -> dict[str, Any]:
-    """What the roofline shows at the default point: arguments of bench_chart.roofline, and the verdict."""
-    kernels, trails = roofline_rows(default, grid, grid.defaults)
-    gpus = [
-        {
-            "gpu": gpu.id,
-            "label": gpu.label,
-            "peak": gpu.peak_flops / 1e12,
-            "bandwidth": gpu.hbm_bandwidth / 1e12,
-            "fp8_peak": gpu.peak_flops_fp8 / 1e12 if gpu.peak_flops_fp8 else None,
-        }
-        for gpu in grid.gpus.values()
-    ]
-    return {
-        "gpus": gpus,
-        "kernels": kernels,
-        "trails": trails,
-        "gpu": grid.defaults.gpu,
-        "arithmetic": look_up(default, grid, grid.defaults, "gpu.arithmetic"),
-        "verdict": look_up(default, grid, grid.defaults, "verdict"),
-    }
-
-
-def draw_roofline(grid: Grid, default: Mapping[str, Any], colours: Mapping[str, str]) -> Figure:
-    """The roofline at the default point, in every size that the page shows."""
-    from builder import figures
-    from builder.bench_chart import roofline
-
-    data = roofline_data(grid, default)
-    verdict = data.pop("verdict")
-    return figures.figure(
-        partial(roofline, colours, **data),
-        label=f"Roofline of one pass. {verdict}",
-        sizes=ROOFLINE_SIZES,
-        replaced=("kernels", "trails"),
-    )
 
 
 def _add_assets(site: Site, root: Path, drawn: Mapping[str, Figure], scripts: Mapping[str, str]) -> page.Addresses:
@@ -254,10 +155,10 @@ def _add_for_publishing(
 
 def _shard_files(root: Path, grid: Grid) -> dict[str, str]:
     """GPU → the name of its shards in the cache."""
-    names = {}
+    names, made_by = {}, program("packing")
     for gpu in dict.fromkeys(choice.gpu for choice in grid.shard_points()):
         files = (GRID_FILE, f"content/models/{grid.model.name}.json", f"content/gpus/{gpu}.toml")
-        names[gpu] = f"shards_{gpu}-{contents_key(root, files, _program())}.txt"
+        names[gpu] = f"shards_{gpu}-{contents_key(root, files, made_by)}.txt"
     return names
 
 

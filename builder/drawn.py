@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 FONT = "Liberation Sans, Arial, sans-serif"
@@ -43,3 +45,8 @@ class Figure:
     label: str = ""
     sees: str = ""
     here: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def published(self) -> str:
+        """The spec as JSON for people: indented, keys as they come."""
+        return json.dumps(self.spec, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -14,6 +14,7 @@ import altair as alt
 import vl_convert
 from altair.utils import schemapi
 
+from builder.bench_chart import roofline
 from builder.charts import FIGURES
 from builder.drawing import Picture
 from builder.drawn import Figure, Frame, Frames, Size
@@ -22,30 +23,83 @@ from builder.svg import draw
 from builder.vega import VEGA_LITE
 
 TEXT_SIZES: tuple[Size, ...] = ("wide", "phone")  # of a figure in the text
+ROOFLINE_SIZES: tuple[Size, ...] = ("wide", "short", "phone", "strip")
 
 
-def specification(picture: Picture, *, checked: bool = True) -> dict[str, Any]:
-    """The Vega-Lite spec of a chart: self-contained, checked against the schema, drawn the same anywhere."""
+Keep = Callable[[str, str, Callable[[], str]], str]  # (name, all that a text depends on, how it is made) → the text
+
+
+def _made(_: str, __: str, make: Callable[[], str]) -> str:
+    return make()
+
+
+def specification(picture: Picture) -> dict[str, Any]:
+    """The Vega-Lite spec of a chart: self-contained, drawn the same anywhere. It isn't held against the schema."""
+    # rows and values are put in afterwards: Altair would copy and check each of them again and again
+    bare = _bare(picture)
+    return {**bare, "params": _valued(bare["params"], picture), "datasets": {**bare["datasets"], **_rows(picture)}}
+
+
+def _bare(picture: Picture) -> dict[str, Any]:
+    """The spec of a chart without its rows and values."""
     chart, spec = _specs.get(picture.name, (None, {}))
     if chart is not picture.chart:
-        with alt.theme.enable("none"):
-            spec = picture.chart.to_dict(validate=checked)
+        spec = _of_chart(picture)
         _specs[picture.name] = picture.chart, spec
-    # rows and values are put in afterwards: Altair would copy and check each of them again and again
-    rows = {name: list(rows) for name, rows in picture.data.items()}
-    params = [
-        {**param, "value": picture.values[param["name"]]} if param["name"] in picture.values else param
-        for param in spec.get("params", ())
-    ]
-    return {**spec, "params": params, "datasets": {**spec.get("datasets", {}), **rows}}
+    return {
+        **spec,
+        "params": spec.get("params", []),
+        "datasets": {**spec.get("datasets", {}), **dict.fromkeys(picture.data, ())},
+    }
 
 
 _specs: dict[str, tuple[alt.TopLevelMixin, dict[str, Any]]] = {}  # picture → its last chart, and what Altair said of it
 
 
+def _of_chart(picture: Picture, *, validate: bool = False) -> dict[str, Any]:
+    with alt.theme.enable("none"):
+        spec: dict[str, Any] = picture.chart.to_dict(validate=validate)
+    return spec
+
+
+def _rows(picture: Picture) -> dict[str, list[Mapping[str, Any]]]:
+    return {name: list(rows) for name, rows in picture.data.items()}
+
+
+def _valued(parameters: Sequence[Mapping[str, Any]], picture: Picture) -> list[Mapping[str, Any]]:
+    """Parameters of a spec, or the signals that they become, with the picture's values."""
+    values = picture.values
+    return [{**each, "value": values[each["name"]]} if each["name"] in values else each for each in parameters]
+
+
+def compiled_picture(picture: Picture, keep: Keep = _made) -> dict[str, Any]:
+    """The compiled spec of a picture. `keep` may keep its part that is the same whatever its rows and values.
+
+    Raises SchemaValidationError where the chart breaks the schema; what is kept was held against it.
+    """
+    bare = _bare(picture)
+
+    def make() -> str:
+        _of_chart(picture, validate=True)
+        return _json(_compile(bare))
+
+    vega = _tidied(json.loads(keep(picture.name, f"{VEGA_LITE} {_json(bare)}", make)))
+    rows = _rows(picture)
+    data = [{**each, "values": rows[each["name"]]} if each["name"] in rows else each for each in vega["data"]]
+    return {**vega, "data": data, "signals": _valued(vega["signals"], picture)}
+
+
 def compiled(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The Vega spec that a Vega-Lite spec compiles to; datasets keep their names. No background: the page is one."""
+    return _tidied(_compile(spec))
+
+
+def _compile(spec: Mapping[str, Any]) -> dict[str, Any]:
     vega: dict[str, Any] = vl_convert.vegalite_to_vega(dict(spec), vl_version=VEGA_LITE)
+    return vega
+
+
+def _tidied(vega: dict[str, Any]) -> dict[str, Any]:
     vega.pop("background", None)
     _silence(vega)
     return vega
@@ -83,9 +137,6 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-_known: set[str] = set()  # figures of this program that were held against the schema
-
-
 def figure(
     make: Callable[[], Picture],
     *,
@@ -94,18 +145,18 @@ def figure(
     replaced: Iterable[str] = (),
     sees: str = "",
     here: Mapping[str, Any] | None = None,
+    keep: Keep = _made,
 ) -> Figure:
-    """Draw a chart at the given sizes. `make` makes it, of the same structure whatever its rows.
+    """Draw a chart at the given sizes. `make` makes it.
 
     `label` says in words what the drawing shows, `sees` what to see in it, `here` how the bench's point is found in it,
     `replaced` for which datasets the client brings its own rows: without any, and none named by the picture, it needs
-    no script. Raises ValueError as draw().
+    no script. `keep` as compiled_picture(). Raises ValueError as draw().
     """
     with schemapi.debug_mode(False):  # Altair would check each part of a part as it is made: the whole is, once
         picture = make()
-        spec = specification(picture, checked=picture.name not in _known)
-    _known.add(picture.name)
-    vega = compiled(spec)
+        spec = specification(picture)
+        vega = compiled_picture(picture, keep)
     svgs = {}
     for size in sizes:
         marks = {layer: least for layer, least in picture.marks.items() if layer not in picture.hidden.get(size, ())}
@@ -116,11 +167,24 @@ def figure(
     return Figure(picture.name, spec, script, svgs, label, sees, here or {})
 
 
-def lesson_figure(name: str, series: Series, colours: Mapping[str, str]) -> Figure:
+def lesson_figure(name: str, series: Series, colours: Mapping[str, str], keep: Keep = _made) -> Figure:
     """A figure of the text, wide and for a phone, drawn from its rows.
 
     Raises KeyError for a name that is none of charts.FIGURES, LessonErrors where the theme lacks a colour.
     """
     here = asdict(series.here) if series.here else None
     make = partial(FIGURES[name], colours, series.data)
-    return figure(make, label=series.alt, sees=series.sees, sizes=TEXT_SIZES, here=here)
+    return figure(make, label=series.alt, sees=series.sees, sizes=TEXT_SIZES, here=here, keep=keep)
+
+
+def roofline_figure(shown: Mapping[str, Any], colours: Mapping[str, str], keep: Keep = _made) -> Figure:
+    """The roofline in every size that the page shows. `shown`: arguments of bench_chart.roofline, and the verdict."""
+    data = dict(shown)
+    verdict = data.pop("verdict")
+    return figure(
+        partial(roofline, colours, **data),
+        label=f"Roofline of one pass. {verdict}",
+        sizes=ROOFLINE_SIZES,
+        replaced=("kernels", "trails"),
+        keep=keep,
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import traceback
 from collections.abc import Mapping
@@ -379,8 +378,3 @@ def sitemap(base: str) -> str:
         '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
         f"<url><loc>{escape(base)}</loc></url>\n</urlset>\n"
     )
-
-
-def pretty_json(document: object) -> str:
-    """JSON for people: indented, keys as they come."""
-    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import build
+from builder import build, drawings, figures
 from builder.drawn import Figure
 from builder.errors import LessonErrors
 from builder.grid import load_grid
@@ -43,7 +43,7 @@ More words.
 """
 
 
-DRAW = build.draw_roofline
+DRAW = figures.roofline_figure
 
 
 @cache
@@ -51,14 +51,14 @@ def drawing() -> Figure:
     """The roofline of the lesson's default point, drawn once."""
     grid = load_grid(ROOT)
     colours = read_colours((ROOT / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
-    return DRAW(grid, shard(grid, grid.defaults), colours)
+    return DRAW(drawings.roofline_data(grid, shard(grid, grid.defaults)), colours)
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the Vega runtime and with a drawing made once: both have tests of their own."""
     monkeypatch.setattr(build, "vega_runtime", lambda: "window.lessonVega = {};")
-    monkeypatch.setattr(build, "draw_roofline", lambda *_: drawing())
+    monkeypatch.setattr(figures, "roofline_figure", lambda *_: drawing())
 
 
 @pytest.fixture
@@ -244,7 +244,7 @@ def test_what_is_wrong_with_pages_and_budgets_comes_together(checkout):
 
 def test_a_colour_that_is_gone_is_told(checkout, monkeypatch):
     """A figure that misses a token names it, and the file where it should stand."""
-    monkeypatch.setattr(build, "draw_roofline", DRAW)
+    monkeypatch.setattr(figures, "roofline_figure", DRAW)
     edit(checkout / "theme" / "css" / "tokens.css", "--attention:", "--atention:")
     with pytest.raises(LessonErrors) as problems:
         build.assemble(checkout)
@@ -260,7 +260,7 @@ def test_another_key_that_is_missing_is_no_colour(checkout, monkeypatch):
         row: dict[str, float] = {}
         raise AssertionError(row["context"])
 
-    monkeypatch.setattr(build, "draw_roofline", without_a_column)
+    monkeypatch.setattr(figures, "roofline_figure", without_a_column)
     with pytest.raises(KeyError, match="context"):
         build.assemble(checkout)
 
@@ -275,7 +275,7 @@ def test_two_tokens_of_one_colour_are_told(checkout):
 BUILD = """
 import sys
 from pathlib import Path
-from builder import build
+from builder import build, drawings, figures
 build.build(Path(sys.argv[1]), Path(sys.argv[2]))
 """
 
@@ -318,7 +318,7 @@ def test_two_builds_are_the_same_to_the_byte(checkout, tmp_path):
 
 def test_building_twice_changes_nothing(checkout, tmp_path, monkeypatch):
     """A second build in one process is the same, ids of figures and all; no file is written anew."""
-    monkeypatch.setattr(build, "draw_roofline", DRAW)
+    monkeypatch.setattr(figures, "roofline_figure", DRAW)
     out = tmp_path / "site"
     build.build(checkout, out)
     for path in out.rglob("*"):
@@ -338,13 +338,3 @@ def test_a_build_for_an_address_has_a_card_and_a_site_map(checkout: Path, tmp_pa
     assert "<loc>https://example.org/lesson/</loc>" in site.files["sitemap.xml"].decode()
     plain = build.build(checkout, tmp_path / "site")
     assert not {card, "sitemap.xml"} & set(plain.files)
-
-
-def test_what_draws_is_part_of_what_a_drawing_depends_on(monkeypatch):
-    """Another version of it may draw otherwise: nothing kept by the one before is taken."""
-    build._program.cache_clear()
-    before = build._program()
-    monkeypatch.setattr(build, "version", lambda name: f"{name} of tomorrow")
-    build._program.cache_clear()
-    assert build._program() != before
-    build._program.cache_clear()

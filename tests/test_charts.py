@@ -261,6 +261,13 @@ def test_at_one_token_the_label_stands_between_the_lines(size: Size) -> None:
 
 
 @pytest.mark.parametrize("name", charts.FIGURES)
+def test_a_figure_is_compiled_without_its_rows(name: str) -> None:
+    """To what Vega-Lite makes of it with them: another point needn't be compiled again."""
+    made = picture(name)
+    assert figures.compiled_picture(made) == figures.compiled(figures.specification(made))
+
+
+@pytest.mark.parametrize("name", charts.FIGURES)
 def test_a_misspelt_field_fails_the_build(name: str) -> None:
     """Vega-Lite draws a valid, empty chart without a word; the counts of marks notice."""
     made = picture(name)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -131,6 +132,46 @@ def test_a_chart_that_breaks_the_schema_is_refused() -> None:
 
     with pytest.raises(SchemaValidationError, match="much"):
         figures.figure(wrong, label="Nothing", sizes=["wide"])
+
+
+class Kept(dict[tuple[str, str], str]):
+    """What figures keep, by name and all that it depends on, and how often something was made."""
+
+    made = 0
+
+    def __call__(self, name: str, on: str, make: Callable[[], str]) -> str:
+        if (name, on) not in self:
+            self.made += 1
+            self[name, on] = make()
+        return self[name, on]
+
+
+def test_what_is_kept_of_a_chart_serves_other_rows_and_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled and held against the schema once; another chart is another thing."""
+    kept = Kept()
+    first = figures.compiled_picture(picture(), kept)
+    assert first == figures.compiled(figures.specification(picture()))
+    with monkeypatch.context() as patch:
+        patch.setattr(figures.vl_convert, "vegalite_to_vega", None)
+        assert figures.compiled_picture(picture(), kept) == first
+        other = bench_chart.roofline(COLOURS, GPUS, KERNELS * 2, [], "big")
+        again = figures.compiled_picture(other, kept)
+    assert again == figures.compiled(figures.specification(other)) != first
+    assert kept.made == 1
+    figures.compiled_picture(bench_chart.roofline({**COLOURS, "ink": "#000001"}, GPUS, KERNELS, [], "toy"), kept)
+    assert kept.made == 2
+
+
+def test_a_chart_that_breaks_the_schema_is_never_kept() -> None:
+    """It is refused again at the next build."""
+    kept = Kept()
+    chart = alt.layer(alt.Chart(alt.NamedData(name="rows"), name="dots").mark_point(clip=True))
+    chart.layer[0].mark.opacity = "much"
+    wrong = drawing.Picture("wrong", chart, {"rows": [{"x": 1}]}, {}, bench_chart.FRAMES)
+    for _ in range(2):
+        with pytest.raises(SchemaValidationError, match="much"):
+            figures.compiled_picture(wrong, kept)
+    assert not kept
 
 
 def test_an_unknown_field_fails_the_build() -> None:

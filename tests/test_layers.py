@@ -14,6 +14,7 @@ from tests.conftest import ROOT
 ORDER = [
     "errors",
     "beside",
+    "program",
     "units",
     "dimensions",
     "numerals",
@@ -62,6 +63,7 @@ ORDER = [
     "numbers",
     "page",
     "site",
+    "drawings",
     "packing",
     "markup",
     "links",

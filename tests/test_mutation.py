@@ -13,7 +13,7 @@ import re
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from builder import build, check, figures
+from builder import build, check, drawings, figures
 from builder.drawing import Picture
 from builder.drawn import Figure, Size
 from builder.errors import LessonError, LessonErrors
@@ -53,7 +53,7 @@ VALUES = [
 KEPT: dict[str, str] = {}  # what builds keep, by a name that is a hash of contents
 MADE: list[str] = []  # the labels of all figures
 ROOFLINES: dict[str, Figure] = {}
-DRAW = build.draw_roofline
+DRAW = figures.roofline_figure
 NUMBER = re.compile(r"\d[\d_,.]*(?:e[+-]?\d+)?")
 VALUE = re.compile(r"(?<=[=:] )[^\n,]+")
 FACT = re.compile(r"\{[^{}\n]*\}")
@@ -158,17 +158,21 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     def unpainted(picture: Picture, label: str, sizes: tuple[Size, ...] = ("wide",), **_: object) -> Figure:
         MADE.append(label)
-        name = "roofline" if sizes == build.ROOFLINE_SIZES else f"figure-{len(MADE)}"
-        return Figure(name, {}, "//", dict.fromkeys(build.ROOFLINE_SIZES, "<svg></svg>"), label)
+        name = "roofline" if sizes == figures.ROOFLINE_SIZES else f"figure-{len(MADE)}"
+        return Figure(name, {}, "//", dict.fromkeys(figures.ROOFLINE_SIZES, "<svg></svg>"), label)
 
-    def kept_roofline(grid: Grid, default: Mapping[str, Any], colours: Mapping[str, str]) -> Figure:
-        key = json.dumps([default, *map(repr, grid.gpus.values())])
-        return ROOFLINES.get(key) or ROOFLINES.setdefault(key, DRAW(grid, default, colours))
+    def kept_roofline(shown: Mapping[str, Any], colours: Mapping[str, str], *_: object) -> Figure:
+        key = json.dumps(shown)
+        return ROOFLINES.get(key) or ROOFLINES.setdefault(key, DRAW(shown, colours))
+
+    def kept(root: Path, name: str, make: Callable[[], str]) -> str:
+        return KEPT.get(name) or KEPT.setdefault(name, make())
 
     monkeypatch.setattr(figures, "figure", unpainted)
-    monkeypatch.setattr(build, "draw_roofline", kept_roofline)
+    monkeypatch.setattr(figures, "roofline_figure", kept_roofline)
     monkeypatch.setattr(build, "vega_runtime", lambda: "window.lessonVega = {};")
-    monkeypatch.setattr(build, "cached", lambda root, name, make: KEPT.get(name) or KEPT.setdefault(name, make()))
+    for module in (build, drawings):
+        monkeypatch.setattr(module, "cached", kept)
     monkeypatch.setattr(Grid, "shard_points", lambda grid: [grid.defaults])
     return tmp_path
 

@@ -1,0 +1,95 @@
+"""The drawings of the site: made anew only where what they show, or what draws them, has changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from builder.drawn import Figure
+from builder.errors import LessonError, LessonErrors
+from builder.grid import Grid
+from builder.palette import Colours
+from builder.program import program
+from builder.series import SERIES
+from builder.shards import look_up, roofline_rows
+from builder.site import cached, contents_key
+
+FILES = ("content/grid.toml", "content/models/*.json", "content/gpus/*.toml")
+FILES_OF_FIGURES = ("content/measured.toml", "content/history.toml")
+
+
+def drawn(
+    root: Path, grid: Grid, asked: Sequence[str], default: Mapping[str, Any], colours: Colours
+) -> dict[str, Figure]:
+    """The roofline of the default shard and the figures asked for, by name.
+
+    Raises LessonErrors where one can't be drawn.
+    """
+    key = contents_key(root, (*FILES, *FILES_OF_FIGURES), program("drawings"), _text(colours), *asked)
+    return _read(cached(root, f"figures-{key}.json", lambda: draw(root, grid, asked, default, colours)))
+
+
+@lru_cache(maxsize=2)
+def _read(text: str) -> dict[str, Figure]:
+    return {name: Figure(**parts) for name, parts in json.loads(text).items()}
+
+
+def draw(root: Path, grid: Grid, asked: Sequence[str], default: Mapping[str, Any], colours: Colours) -> str:
+    """What drawn() reads, as JSON: the parts of each Figure by its name. Each is drawn anew where its rows changed."""
+
+    def keep(name: str, on: str, make: Callable[[], str]) -> str:
+        return cached(root, f"vega_{name.replace('-', '_')}-{contents_key(root, (), on)}.json", make)
+
+    def kept(name: str, rows: object, make: Callable[[], Figure]) -> str:
+        key = contents_key(root, (), program("figures"), _text(colours), _text(rows))
+        return cached(root, f"figure_{name.replace('-', '_')}-{key}.json", lambda: _text(make()))
+
+    def roofline() -> Figure:
+        from builder import figures  # loads a library for a fifth of a second: only when something is drawn
+
+        return figures.roofline_figure(shown, colours, keep)
+
+    def figure(name: str) -> Figure:
+        from builder import figures
+
+        return figures.lesson_figure(name, series[name], colours, keep)
+
+    try:
+        shown, series = roofline_data(grid, default), {name: SERIES[name](root, grid) for name in asked}
+        found = {"roofline": kept("roofline", shown, roofline)}
+        found |= {name: kept(name, series[name], partial(figure, name)) for name in asked}
+        return f"{{{','.join(f'{_text(name)}:{text}' for name, text in found.items())}}}"
+    except LessonError as error:
+        raise LessonErrors([error]) from None
+    except ValueError as error:
+        raise LessonErrors([LessonError(f"a figure can't be drawn: {error}")]) from None
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=vars)
+
+
+def roofline_data(grid: Grid, default: Mapping[str, Any]) -> dict[str, Any]:
+    """What the roofline shows at the default point: arguments of bench_chart.roofline, and the verdict."""
+    kernels, trails = roofline_rows(default, grid, grid.defaults)
+    gpus = [
+        {
+            "gpu": gpu.id,
+            "label": gpu.label,
+            "peak": gpu.peak_flops / 1e12,
+            "bandwidth": gpu.hbm_bandwidth / 1e12,
+            "fp8_peak": gpu.peak_flops_fp8 / 1e12 if gpu.peak_flops_fp8 else None,
+        }
+        for gpu in grid.gpus.values()
+    ]
+    return {
+        "gpus": gpus,
+        "kernels": kernels,
+        "trails": trails,
+        "gpu": grid.defaults.gpu,
+        "arithmetic": look_up(default, grid, grid.defaults, "gpu.arithmetic"),
+        "verdict": look_up(default, grid, grid.defaults, "verdict"),
+    }

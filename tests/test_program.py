@@ -1,0 +1,83 @@
+"""What is kept depends on the code that made it, and on no other."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from builder import program as program_module
+from builder.program import imported, program
+from tests.conftest import ROOT
+
+SOURCES = sorted((ROOT / "builder").glob("*.py"))
+MODULES = {path.stem for path in SOURCES}
+
+
+@pytest.fixture
+def builder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the builder to edit, of which program() speaks."""
+    shutil.copytree(ROOT / "builder", tmp_path / "builder", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(program_module, "__file__", str(tmp_path / "builder" / "program.py"))
+    yield tmp_path / "builder"
+    program.cache_clear()
+
+
+def hashes() -> dict[str, str]:
+    """By the module whose work is kept."""
+    program.cache_clear()
+    return {name: program(name) for name in ("packing", "figures", "drawings")}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_every_import_is_found(path: Path) -> None:
+    """As Python's own parser finds them, at the top and inside functions."""
+    source = path.read_text(encoding="utf-8")
+    expected = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module == "builder":
+            expected |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("builder."):
+            expected.add(str(node.module).removeprefix("builder."))
+        elif isinstance(node, ast.Import):
+            assert not any(alias.name.startswith("builder") for alias in node.names), "of a kind that isn't looked for"
+    assert expected <= imported(source)
+    assert imported(source) & MODULES == expected & MODULES
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("ledger", {"packing", "figures", "drawings"}),
+        ("display", {"packing", "figures", "drawings"}),
+        ("shards", {"packing", "drawings"}),
+        ("packing", {"packing"}),
+        ("series", {"figures", "drawings"}),
+        ("charts", {"figures", "drawings"}),
+        ("svg", {"figures", "drawings"}),
+        ("drawings", {"drawings"}),
+        ("__init__", {"packing", "figures", "drawings"}),
+        ("page", set()),
+        ("prose", set()),
+        ("build", set()),
+        ("serve", set()),
+    ],
+)
+def test_an_edit_changes_what_it_takes_part_in(builder: Path, name: str, changed: set[str]) -> None:
+    """So an edit of how a page is put together makes neither shards nor drawings anew."""
+    before = hashes()
+    with (builder / f"{name}.py").open("a", encoding="utf-8") as file:
+        file.write("# edited\n")
+    after = hashes()
+    assert {each for each in after if after[each] != before[each]} == changed
+
+
+def test_the_libraries_are_part_of_it(builder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another version may count or draw otherwise: nothing kept by the one before is taken."""
+    before = hashes()
+    monkeypatch.setattr(program_module, "version", lambda name: f"{name} of tomorrow")
+    after = hashes()
+    assert not set(before.values()) & set(after.values())
