@@ -19,7 +19,7 @@ from builder.facts import Facts
 from builder.grid import GRID_FILE, Grid, load_grid
 from builder.links import broken_links
 from builder.markup import malformed, pages
-from builder.packing import Packed, packed
+from builder.packing import Packed, keep_packed, packed
 from builder.palette import TOKENS, Colours, kernel_css, pairing_css, read_colours, scheme_css
 from builder.program import program
 from builder.prose import Prose, load_prose
@@ -70,7 +70,7 @@ def assemble(
     missing = [gpu for gpu, name in names.items() if not is_cached(root, name)]
     # to start a process takes as long as to make a part
     with beside.helper(_LOADED, worth=len(missing) > 1) as ask:
-        making = [ask(partial(_keep_shards, root, names[gpu], grid, gpu)) for gpu in missing]
+        making = [ask(partial(keep_packed, root, names[gpu], grid, gpu)) for gpu in missing]
         progress("prose")
         facts, default = _ledger(root, grid)
         prose = prose or load_prose(root, facts)
@@ -160,12 +160,6 @@ def _shard_files(root: Path, grid: Grid) -> dict[str, str]:
         files = (GRID_FILE, f"content/models/{grid.model.name}.json", f"content/gpus/{gpu}.toml")
         names[gpu] = f"shards_{gpu}-{contents_key(root, files, made_by)}.txt"
     return names
-
-
-def _keep_shards(root: Path, name: str, grid: Grid, gpu: str) -> str:
-    """Make a GPU's shards and keep them in the cache, from where either process reads them."""
-    cached(root, name, partial(packed, grid, gpu))
-    return ""
 
 
 def keep_helper() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 
 from builder.grid import Grid
 from builder.shards import shard_id, shard_json
-from builder.site import compressed_size
+from builder.site import cached, compressed_size
 
 _LIKELY = 0.985  # of the size of the largest by a quick look: what lies below can't be the largest by a closer one
 
@@ -50,3 +51,12 @@ def packed(grid: Grid, gpu: str) -> str:
         likely = [name for name in likely if sizes[name] >= _LIKELY * size]
     largest = max(sizes, key=lambda name: sizes[name])
     return "\n".join([json.dumps([list(texts), largest, size], ensure_ascii=False), *texts.values()])
+
+
+def keep_packed(root: Path, name: str, grid: Grid, gpu: str) -> str:
+    """Make what packed() says and keep it in the cache under a name, from where another process reads it.
+
+    Here, since a process that helps loads what its calls stand in.
+    """
+    cached(root, name, partial(packed, grid, gpu))
+    return ""

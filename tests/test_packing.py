@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import pickle
+import subprocess
+import sys
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from builder.grid import Grid, load_grid
-from builder.packing import Packed, packed
+from builder.packing import Packed, keep_packed, packed
 from builder.shards import shard, shard_id
-from builder.site import compressed_size
+from builder.site import cached, compressed_size
 from tests.conftest import ROOT
 
 
@@ -44,3 +49,21 @@ def test_within_the_budget_a_quick_look_is_enough(grid: Grid) -> None:
     made = Packed.read(packed(grid, "a100"))
     exact = max(compressed_size(text.encode()) for text in made.texts.values())
     assert exact <= made.size <= grid.budget["shard"]
+
+
+def test_a_process_that_helps_loads_little(tmp_path: Path) -> None:
+    """The call that makes shards is taken up without the libraries of the page and of the drawings."""
+    question = tmp_path / "question"
+    question.write_bytes(pickle.dumps(partial(keep_packed, tmp_path, "shards-1.txt", load_grid(ROOT), "a100")))
+    program = "import pickle, sys; pickle.load(open(sys.argv[1], 'rb')); print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", program, question], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert {"numpy", "builder.packing"} <= set(loaded)
+    assert not {"jinja2", "markdown_it", "altair", "builder.page"} & set(loaded)
+
+
+def test_what_a_helper_keeps_is_what_the_build_reads(tmp_path: Path, grid: Grid) -> None:
+    """By the name that both know."""
+    keep_packed(tmp_path, "shards_a100-1.txt", grid, "a100")
+    assert cached(tmp_path, "shards_a100-1.txt", lambda: "made again") == packed(grid, "a100")
