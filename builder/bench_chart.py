@@ -11,7 +11,7 @@ from typing import Any, Literal, TypedDict
 
 import altair as alt
 
-from builder.drawing import Picture, calculate, coloured, dataset, em, expr, in_px
+from builder.drawing import Picture, calculate, coloured, dataset, em, expr, in_px, layered
 from builder.drawn import FONT, Frame, Frames, Size
 from builder.palette import FILLS, INKS, TINTS, Colours
 
@@ -111,8 +111,8 @@ def _chart(pairs: tuple[tuple[str, str], ...], size: Size) -> alt.TopLevelMixin:
         _under_the_axis(colours),
         _kernels(colours),
     ]
-    return alt.layer(
-        *layers,
+    return layered(
+        layers,
         width=frame.width,
         height=frame.height,
         padding={"left": left, "right": right, "top": top, "bottom": bottom},
@@ -379,7 +379,7 @@ def _kernels(colours: Mapping[str, str]) -> alt.LayerChart | alt.FacetChart:
     rows = calculate(rows, {**_NAMED, **_LAID_OUT, **paint})
     layers = [*_dots(colours), _roof_names(colours), _trail_ends(colours), _labels(colours)]
     # alone in a layer: beside others, Altair would put numbers behind the names of its own
-    return alt.layer(alt.layer(*layers, data=rows.data, transform=rows.transform))
+    return layered([layered(layers, data=rows.data, transform=rows.transform)])
 
 
 def _dots(colours: Mapping[str, str]) -> list[alt.Chart]:

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from builder.ledger import GROUPS, KERNEL_LABELS, KERNELS
+from builder.kernels import KERNEL_LABELS, KERNELS
+from builder.ledger import GROUPS
 from builder.roofline import BOUNDS, COMPUTE, FITS, LAUNCH_FLOOR, MEMORY, NO_BYTES, RIDGE, Array, Roof, ratio
 from builder.units import GIB, QUANTITIES, one_decimal, significant, whole
 

@@ -1,4 +1,7 @@
-"""A drawing as the page holds it: its sizes, its SVGs, its spec. Nothing here draws, so nothing here takes Altair."""
+"""What a drawing shows, and the drawing as the page holds it: its sizes, its SVGs, its spec.
+
+Nothing here draws, so nothing here takes Altair; nothing counts, so drawings depend on the ledger by their rows alone.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import Any, Literal
 FONT = "Liberation Sans, Arial, sans-serif"
 
 Size = Literal["wide", "short", "phone", "strip"]
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -32,10 +36,36 @@ Frames = Mapping[Size, Frame]
 
 
 @dataclass(frozen=True)
+class Here:
+    """Where a point of the bench stands in a figure: columns of the shards for x and y, and what follows y's text.
+
+    `at`: the points that the figure can show, axis → values; on an axis that isn't named, all of them.
+    """
+
+    x: str
+    y: str
+    unit: str
+    at: Mapping[str, list[Any]]
+
+
+@dataclass(frozen=True)
+class Series:
+    """What a figure shows: its datasets by name, what to see in one sentence, and the alternative text.
+
+    `here`: how to find the bench's point in it, for a figure that has a dataset of that name.
+    """
+
+    data: Mapping[str, list[Row]]
+    sees: str
+    alt: str
+    here: Here | None = None
+
+
+@dataclass(frozen=True)
 class Figure:
     """Everything a page needs of one figure: the published spec, the client's script, and the SVG of each size.
 
-    `here`: the fields of series.Here, of a figure in which the client marks the bench's point; else empty.
+    `here`: the fields of Here, of a figure in which the client marks the bench's point; else empty.
     """
 
     name: str

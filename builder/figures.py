@@ -7,7 +7,7 @@ before.
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import altair as alt
@@ -17,8 +17,7 @@ from altair.utils import schemapi
 from builder.bench_chart import roofline
 from builder.charts import FIGURES
 from builder.drawing import Picture
-from builder.drawn import Figure, Frame, Frames, Size
-from builder.series import Series
+from builder.drawn import Figure, Frame, Frames, Series, Size
 from builder.svg import draw
 from builder.vega import VEGA_LITE
 
@@ -75,18 +74,24 @@ def _valued(parameters: Sequence[Mapping[str, Any]], picture: Picture) -> list[M
 def compiled_picture(picture: Picture, keep: Keep = _made) -> dict[str, Any]:
     """The compiled spec of a picture. `keep` may keep its part that is the same whatever its rows and values.
 
-    Raises SchemaValidationError where the chart breaks the schema; what is kept was held against it.
+    Raises SchemaValidationError where the chart breaks the schema; what is kept was held against it, or differs from
+    what was by rows and colours alone.
     """
     bare = _bare(picture)
 
     def make() -> str:
-        _of_chart(picture, validate=True)
+        if picture.name not in _known:
+            _of_chart(picture, validate=True)
         return _json(_compile(bare))
 
     vega = _tidied(json.loads(keep(picture.name, f"{VEGA_LITE} {_json(bare)}", make)))
+    _known.add(picture.name)
     rows = _rows(picture)
     data = [{**each, "values": rows[each["name"]]} if each["name"] in rows else each for each in vega["data"]]
     return {**vega, "data": data, "signals": _valued(vega["signals"], picture)}
+
+
+_known: set[str] = set()  # pictures of this code that were held against the schema
 
 
 def compiled(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,7 +100,7 @@ def compiled(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _compile(spec: Mapping[str, Any]) -> dict[str, Any]:
-    vega: dict[str, Any] = vl_convert.vegalite_to_vega(dict(spec), vl_version=VEGA_LITE)
+    vega: dict[str, Any] = vl_convert.vegalite_to_vega(_json(spec), vl_version=VEGA_LITE)
     return vega
 
 
@@ -165,6 +170,12 @@ def figure(
     brought = {*replaced, *picture.replaced}
     script = client_script(picture.name, vega, brought, picture.frames) if brought else ""
     return Figure(picture.name, spec, script, svgs, label, sees, here or {})
+
+
+@cache
+def warm_up() -> None:
+    """Start what draws, so that the first drawing of this process needn't wait for it."""
+    vl_convert.vega_to_svg({"width": 1, "height": 1, "marks": []}, allowed_base_urls=[])
 
 
 def lesson_figure(name: str, series: Series, colours: Mapping[str, str], keep: Keep = _made) -> Figure:

@@ -14,6 +14,7 @@ import numpy as np
 from builder.assumptions import DEFAULT, Assumptions
 from builder.catalog import Model
 from builder.errors import LessonError, did_you_mean
+from builder.kernels import KERNELS
 from builder.units import ACTIVATION_BYTES, DTYPE_BITS, KV_DTYPES, WEIGHT_DTYPES
 
 # a Python int or an integer array; NumPy's own types can't say "both, and the same one comes back"
@@ -29,19 +30,6 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "attention": ATTENTIONS,
 }
 MOST_TOKENS = 2**24  # of tokens or context: far beyond any model
-
-# the rows, in the order in which the pass runs them
-KERNEL_LABELS = {
-    "qkv_proj": "QKV projection",
-    "attention": "Attention",
-    "out_proj": "Output projection",
-    "gate_proj": "Gate projection",
-    "up_proj": "Up projection",
-    "down_proj": "Down projection",
-    "elementwise": "Elementwise",
-    "lm_head": "LM head",
-}
-KERNELS = tuple(KERNEL_LABELS)
 
 # names for sums of rows; `matmuls` leaves the LM head out, which runs once and not in every layer
 GROUPS: dict[str, tuple[str, ...]] = {"matmuls": ("qkv_proj", "out_proj", "gate_proj", "up_proj", "down_proj")}

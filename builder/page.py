@@ -22,7 +22,7 @@ from builder.display import article
 from builder.drawn import Figure
 from builder.errors import LessonError, LessonErrors, did_you_mean
 from builder.grid import AXES, GRID_FILE, NOUNS, SHARD_AXES, Grid
-from builder.ledger import KERNEL_LABELS, KERNELS
+from builder.kernels import KERNEL_LABELS, KERNELS
 from builder.palette import FILLS
 from builder.prose import ASSUMPTIONS_SLOT, BENCH_SLOT, PROVENANCE_SLOT, Prose, fill
 from builder.provenance import provenance

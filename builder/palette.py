@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from builder.errors import LessonError, LessonErrors, did_you_mean
-from builder.ledger import KERNELS
+from builder.kernels import KERNELS
 
 TOKENS = "theme/css/tokens.css"
 

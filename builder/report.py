@@ -12,7 +12,8 @@ from builder import display
 from builder.assumptions import DEFAULT, Assumptions, differences
 from builder.catalog import Gpu, Model
 from builder.grid import Grid, in_words
-from builder.ledger import KERNEL_LABELS, KERNELS, Point, forward_pass
+from builder.kernels import KERNEL_LABELS, KERNELS
+from builder.ledger import Point, forward_pass
 from builder.roofline import BOUNDS, FITS, NO_BYTES, cost, fits, largest_batch, resident_bytes, roof_of
 from builder.shards import look_up, shard
 

@@ -6,7 +6,7 @@ A figure stands at the lesson's default point wherever it doesn't say otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 
 from builder.catalog import Gpu
 from builder.display import article
+from builder.drawn import Here, Row, Series
 from builder.errors import LessonError
 from builder.grid import AXES, GRID_FILE, Grid
 from builder.ledger import GROUPS, Point, forward_pass
@@ -22,38 +23,10 @@ from builder.measured import PARTS, Step, load_history, load_measured
 from builder.roofline import BANDWIDTH_EFFICIENCY, FITS, MEMORY, Pass, cost, fits, resident_bytes
 from builder.units import DTYPE_LABELS, WEIGHT_DTYPES, join, one_decimal, short_position, show, significant, whole
 
-Row = dict[str, Any]
-
 CONTEXTS = (512, 2048, 32768, 131072)  # beside the default one
 BESIDE = "a100"  # the GPU that figures put beside the default one
 ALONE, CROWD = (1, 8192), (1024, 512)  # tokens and context of the two panels of throughput-by-dtype
 CACHED = 512  # tokens cached before the prompt whose small kernels are looked at
-
-
-@dataclass(frozen=True)
-class Here:
-    """Where a point of the bench stands in a figure: columns of the shards for x and y, and what follows y's text.
-
-    `at`: the points that the figure can show, axis → values; on an axis that isn't named, all of them.
-    """
-
-    x: str
-    y: str
-    unit: str
-    at: Mapping[str, list[Any]]
-
-
-@dataclass(frozen=True)
-class Series:
-    """What a figure shows: its datasets by name, what to see in one sentence, and the alternative text.
-
-    `here`: how to find the bench's point in it, for a figure that has a dataset of that name.
-    """
-
-    data: Mapping[str, list[Row]]
-    sees: str
-    alt: str
-    here: Here | None = None
 
 
 def _gpu(grid: Grid, name: str) -> Gpu:

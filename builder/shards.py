@@ -21,7 +21,8 @@ from builder.assumptions import DEFAULT, Assumptions
 from builder.catalog import Gpu
 from builder.errors import LessonError
 from builder.grid import GRID_FILE, POSITION_AXES, SHARD_AXES, Grid
-from builder.ledger import GROUPS, KERNELS, Point, forward_pass
+from builder.kernels import KERNELS
+from builder.ledger import GROUPS, Point, forward_pass
 from builder.roofline import FITS, Array, Pass, Roof, cost, fits, largest_batch, resident_bytes, roof_of
 from builder.units import whole
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from builder.ledger import KERNEL_LABELS
+from builder.kernels import KERNEL_LABELS
 from builder.markdown import Span
 from builder.places import Inline
 from builder.units import DTYPE_LABELS
@@ -45,15 +45,17 @@ def _alone(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w/])(?:{pattern})(?![\w/])", re.IGNORECASE)
 
 
-def _name(name: str) -> tuple[re.Pattern[str], frozenset[str], str]:
-    """(what may be meant as a name, how it may be written, its form in a sentence)."""
+def _name(name: str) -> tuple[str, frozenset[str], str]:
+    """(pattern of what may be meant as a name, how it may be written, its form in a sentence)."""
     small = name if name[:2].isupper() else name[0].lower() + name[1:]
     pattern = r"[\s-]?".join(map(re.escape, name.split())) + "s?"
-    return _alone(pattern), frozenset(form + s for form in (name, small) for s in ("", "s")), small
+    return pattern, frozenset(form + s for form in (name, small) for s in ("", "s")), small
 
 
-_RULES = [(_alone(pattern), frozenset({right}), right) for pattern, right in _UNITS.items()]
-_RULES += [_name(name) for name in NAMES]
+_FORMS = [(pattern, frozenset({right}), right) for pattern, right in _UNITS.items()] + [_name(name) for name in NAMES]
+_RULES = [(_alone(pattern), allowed, right) for pattern, allowed, right in _FORMS]
+# where any of them begins: one look at a text instead of one for each
+_ANY = re.compile(rf"(?<![\w/])(?={'|'.join(pattern for pattern, _, _ in _FORMS)})", re.IGNORECASE)
 _QUOTED = re.compile(r'"[^"]*"|“[^”]*”')
 
 
@@ -73,11 +75,12 @@ def misspelt(inline: Inline, spans: Iterable[Span]) -> Iterator[Misspelling]:
 
 @lru_cache(maxsize=1024)  # while an author writes, most of the text is as it was
 def _wrong(text: str) -> tuple[Misspelling, ...]:
+    starts = [found.start() for found in _ANY.finditer(text)]
     return tuple(
-        Misspelling(found.start(), found[0], right)
+        Misspelling(start, found[0], right)
         for pattern, forms, right in _RULES
-        for found in pattern.finditer(text)
-        if re.sub(r"\s+", " ", found[0]) not in forms
+        for start in starts
+        if (found := pattern.match(text, start)) and re.sub(r"\s+", " ", found[0]) not in forms
     )
 
 

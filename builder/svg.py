@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -33,7 +34,8 @@ def draw(vega: Mapping[str, Any], *, name: str, variant: str, label: str, marks:
     which is what an unknown field, dataset or parameter leads to, or when the drawing holds what the page's policy
     forbids.
     """
-    root = ElementTree.fromstring(vl_convert.vega_to_svg(_unmeasured(vega), allowed_base_urls=[]))
+    spec = json.dumps(_unmeasured(vega))  # as text it gets there faster
+    root = ElementTree.fromstring(vl_convert.vega_to_svg(spec, allowed_base_urls=[]))
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
         if element.tag == "text" and _WORDS in element.attrib:
@@ -65,10 +67,12 @@ def _unmeasured(group: Mapping[str, Any]) -> dict[str, Any]:
 
 def _unmeasured_axis(axis: Mapping[str, Any]) -> dict[str, Any]:
     encodes = dict(axis.get("encode", {}))
+    words: dict[str, Any] = {"labels": {"signal": "datum.label"}} if axis.get("labels", True) else {}
     if "title" in axis:
-        words = axis["title"] if isinstance(axis["title"], Mapping) else {"value": axis["title"]}
-        update = encodes.get("title", {}).get("update", {})
-        encodes["title"] = {**encodes.get("title", {}), "update": {"text": words, **update}}
+        words["title"] = axis["title"] if isinstance(axis["title"], Mapping) else {"value": axis["title"]}
+    for part, text in words.items():
+        update = encodes.get(part, {}).get("update", {})
+        encodes[part] = {**encodes.get(part, {}), "update": {"text": text, **update}}
     return {**axis, "encode": {part: _described(encode) for part, encode in encodes.items()}}
 
 

@@ -29,7 +29,8 @@ from builder.dimensions import (
 from builder.display import TOTALS as ROW_TOTALS
 from builder.errors import LessonError, did_you_mean
 from builder.grid import AXES, Grid
-from builder.ledger import GROUPS, KERNELS, MOST_TOKENS, Kernel, Point, forward_pass
+from builder.kernels import KERNELS
+from builder.ledger import GROUPS, MOST_TOKENS, Kernel, Point, forward_pass
 from builder.syntax import Setting, wrong
 from builder.units import DTYPE_BITS, WEIGHT_DTYPES
 from builder.values import COUNTED, Place, Span, Subject, Value

@@ -8,7 +8,8 @@ import pytest
 from builder.assumptions import CHOICES, DEFAULT, NAMES, RANGES, Assumptions, assume, differences, read
 from builder.catalog import load_gpus, load_models
 from builder.errors import LessonError
-from builder.ledger import KERNELS, LAUNCHES, Point, forward_pass
+from builder.kernels import KERNELS
+from builder.ledger import LAUNCHES, Point, forward_pass
 from builder.roofline import COMPUTE_EFFICIENCY, Pass, cost, largest_batch, resident_bytes, roof_of
 from tests.conftest import ROOT
 

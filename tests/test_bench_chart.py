@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import altair as alt
 import pytest
 
 from builder import bench_chart, figures, palette
@@ -451,3 +452,16 @@ def test_rounded_rows_stay_on_the_slope() -> None:
         for row in (rounded, exact)
     ]
     assert places[0] == pytest.approx(places[1], abs=2)
+
+
+def test_layers_are_put_together_as_altair_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layers within a layer too."""
+
+    def spec() -> dict[str, Any]:
+        bench_chart._chart.cache_clear()
+        return figures.specification(bench_chart.roofline(COLOURS, GPUS, default_kernels(), TRAILS, "h100"))
+
+    ours = spec()
+    monkeypatch.setattr(bench_chart, "layered", lambda layers, **properties: alt.layer(*layers, **properties))
+    assert spec() == ours
+    bench_chart._chart.cache_clear()

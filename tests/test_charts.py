@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import altair
 import pytest
 
 from builder import charts, drawing, figures, palette
@@ -265,6 +266,14 @@ def test_a_figure_is_compiled_without_its_rows(name: str) -> None:
     """To what Vega-Lite makes of it with them: another point needn't be compiled again."""
     made = picture(name)
     assert figures.compiled_picture(made) == figures.compiled(figures.specification(made))
+
+
+@pytest.mark.parametrize("name", charts.FIGURES)
+def test_layers_are_put_together_as_altair_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only sooner."""
+    ours = figures.specification(picture(name))
+    monkeypatch.setattr(drawing, "layered", lambda layers, **properties: altair.layer(*layers, **properties))
+    assert figures.specification(picture(name)) == ours
 
 
 @pytest.mark.parametrize("name", charts.FIGURES)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from builder import display
 from builder.catalog import Sourced
 from builder.display import Position, article, cell, chart_labels, fill, rough_percent, share_codes, verdict
-from builder.ledger import KERNELS
+from builder.kernels import KERNELS
 from builder.roofline import COMPUTE, MEMORY, NO_BYTES, RIDGE, roof_of
 from builder.units import GIB, show
 from tests.toys import toy_gpu

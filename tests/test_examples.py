@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from builder.grid import load_grid
-from builder.ledger import KERNELS
+from builder.kernels import KERNELS
 from builder.roofline import BANDWIDTH_EFFICIENCY
 from tests.examples import CONTRIBUTING, apply, examples, house, run
 from tests.toys import ROOT, lesson_model

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from builder.catalog import load_models
-from builder.ledger import KERNELS
+from builder.kernels import KERNELS
 from tests.counted import (
     COMMAND,
     COUNTS,

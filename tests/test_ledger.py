@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.errors import LessonError
+from builder.kernels import KERNEL_LABELS, KERNELS
 from builder.ledger import (
     ATTENTIONS,
     GROUPS,
-    KERNEL_LABELS,
-    KERNELS,
     MOST_TOKENS,
     PHASES,
     Point,

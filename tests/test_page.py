@@ -19,7 +19,7 @@ from builder import display, page
 from builder.drawn import Figure
 from builder.errors import LessonErrors
 from builder.grid import AXES, Grid, load_grid
-from builder.ledger import KERNELS
+from builder.kernels import KERNELS
 from builder.page import Addresses, Published, axis_texts, bench_data, render, ticks
 from builder.prose import BENCH_SLOT, Prose, Section
 from builder.shards import look_up, shard, shard_id

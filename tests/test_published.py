@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from builder.catalog import Gpu
-from builder.ledger import GROUPS, KERNELS, Point, forward_pass
+from builder.kernels import KERNELS
+from builder.ledger import GROUPS, Point, forward_pass
 from builder.roofline import BOUNDS, FITS, MEMORY, Pass, cost, fits, largest_batch, resident_bytes
 from builder.units import GIB
 from tests.toys import DEFAULTS, GOLDENS, lesson_gpus, lesson_model

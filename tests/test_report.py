@@ -16,7 +16,8 @@ from builder import display, report
 from builder.catalog import Sourced
 from builder.errors import LessonError
 from builder.grid import load_grid
-from builder.ledger import KERNEL_LABELS, KERNELS, MOST_TOKENS, Point, forward_pass
+from builder.kernels import KERNEL_LABELS, KERNELS
+from builder.ledger import MOST_TOKENS, Point, forward_pass
 from builder.shards import look_up, shard
 from tests.toys import ROOT, at, lesson_gpus, lesson_model, toy_gpu, toy_model
 

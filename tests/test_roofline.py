@@ -10,7 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from builder.assumptions import Assumptions
-from builder.ledger import KERNELS, Kernel, Point, forward_pass
+from builder.kernels import KERNELS
+from builder.ledger import Kernel, Point, forward_pass
 from builder.roofline import (
     BANDWIDTH_EFFICIENCY,
     BOUNDS,

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from builder.drawn import Series
 from builder.errors import LessonError
 from builder.grid import AXES, load_grid
 from builder.ledger import GROUPS, Point
 from builder.measured import load_measured
 from builder.roofline import FITS, Pass, fits, resident_bytes
-from builder.series import CONTEXTS, SERIES, Series, leaves_the_slope
+from builder.series import CONTEXTS, SERIES, leaves_the_slope
 from builder.shards import look_up, shard, value
 from tests.conftest import ROOT
 from tests.toys import pass_of

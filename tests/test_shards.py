@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from builder import display, shards
 from builder.catalog import Sourced
 from builder.grid import GRID_FILE, Grid, load_grid
-from builder.ledger import GROUPS, KERNELS, Point
+from builder.kernels import KERNELS
+from builder.ledger import GROUPS, Point
 from builder.report import document
 from builder.roofline import roof_of
 from builder.shards import check_shard_size, look_up, roofline_rows, script_json, shard, shard_id, shard_json

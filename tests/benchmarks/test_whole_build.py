@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from builder.grid import load_grid
-from builder.ledger import KERNELS, Point
+from builder.kernels import KERNELS
+from builder.ledger import Point
 from builder.shards import check_shard_size, look_up, script_json, shard, shard_id
 from builder.site import compressed_size
 from tests.test_shards import expected, points_of, shown

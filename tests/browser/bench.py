@@ -16,7 +16,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from builder.bench_chart import FRAMES, Y_HIGH
 from builder.grid import AXES, Grid, load_grid
-from builder.ledger import KERNELS, Point
+from builder.kernels import KERNELS
+from builder.ledger import Point
 from builder.page import axis_texts
 from builder.palette import FILLS, read_colours
 from builder.report import document

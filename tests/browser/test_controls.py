@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from builder.ledger import KERNELS
+from builder.kernels import KERNELS
 from tests.browser.bench import RADIOS, RANGES, Bench, Truth
 
 COUNT_SPOKEN = """(status) => {

@@ -12,7 +12,8 @@ import pytest
 
 from builder.display import COLUMNS, TOTALS
 from builder.grid import POSITION_AXES
-from builder.ledger import KERNELS, Point
+from builder.kernels import KERNELS
+from builder.ledger import Point
 from builder.shards import look_up, shard_id
 from tests.browser.bench import Bench, Truth
 

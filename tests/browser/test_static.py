@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from builder.display import LATENCY_MARK, LATENCY_TEXT
-from builder.ledger import KERNEL_LABELS, KERNELS
+from builder.kernels import KERNEL_LABELS, KERNELS
 from builder.report import table
 from tests.browser.bench import Bench, Truth
 
