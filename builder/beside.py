@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
+from builder.reloading import Code
+
 Call = Callable[[], str]
 
 
@@ -48,7 +50,8 @@ _HERE, _THERE, _DONE = ".here", ".there", ".done"  # what becomes of a question:
 class Helper:
     """A process that makes one call after the other in the order they were asked; it ends with this one.
 
-    loads: modules that it imports before. One that fails leaves everything to be made here.
+    loads: modules that it imports before, and anew where the builder has changed. One that fails leaves all to be made
+    here.
     """
 
     def __init__(self, loads: Sequence[str]) -> None:
@@ -193,12 +196,14 @@ def helper(loads: Sequence[str], worth: bool) -> Iterator[Ask]:
 
 def _serve(folder: Path, loads: Sequence[str]) -> None:
     """Make what is asked for by a line with its number, and say when each is done, until no more can be asked."""
+    code = Code(loads)
     for module in loads:
         import_module(module)
     for line in sys.stdin.buffer:
         question = folder / line.decode().strip()
         if _claimed(question, _THERE):
             with contextlib.suppress(Exception):  # the other process makes it again, and tells what is wrong
+                code.renew()
                 taken = _with(question, _THERE)
                 call: Call = pickle.loads(taken.read_bytes())
                 taken.unlink()

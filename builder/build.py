@@ -70,7 +70,7 @@ def assemble(
     missing = [gpu for gpu, name in names.items() if not is_cached(root, name)]
     # to start a process takes as long as to make a part
     with beside.helper(_LOADED, worth=len(missing) > 1) as ask:
-        making = [ask(partial(keep_packed, root, names[gpu], grid, gpu)) for gpu in missing]
+        making = [ask(partial(keep_packed, root, names[gpu], grid, gpu, program("packing"))) for gpu in missing]
         progress("prose")
         facts, default = _ledger(root, grid)
         prose = prose or load_prose(root, facts)
@@ -162,9 +162,12 @@ def _shard_files(root: Path, grid: Grid) -> dict[str, str]:
     return names
 
 
-def keep_helper() -> None:
-    """Have a process ready for the next build, which has loaded what it needs."""
+def get_ready() -> None:
+    """Load what the next build of this process may need: what draws here, what makes shards in a second one."""
     beside.keep_helper(_LOADED)
+    from builder.figures import warm_up
+
+    warm_up()
 
 
 _read_packed = lru_cache(maxsize=16)(Packed.read)

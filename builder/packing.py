@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from builder.grid import Grid
+from builder.program import program
 from builder.shards import shard_id, shard_json
 from builder.site import cached, compressed_size
 
@@ -53,10 +54,13 @@ def packed(grid: Grid, gpu: str) -> str:
     return "\n".join([json.dumps([list(texts), largest, size], ensure_ascii=False), *texts.values()])
 
 
-def keep_packed(root: Path, name: str, grid: Grid, gpu: str) -> str:
+def keep_packed(root: Path, name: str, grid: Grid, gpu: str, made_by: str) -> str:
     """Make what packed() says and keep it in the cache under a name, from where another process reads it.
 
-    Here, since a process that helps loads what its calls stand in.
+    Here, since a process that helps loads what its calls stand in. made_by: program("packing") of who asks; raises
+    RuntimeError where this process has loaded another.
     """
+    if program("packing") != made_by:
+        raise RuntimeError("the builder has changed meanwhile")
     cached(root, name, partial(packed, grid, gpu))
     return ""

@@ -10,7 +10,6 @@ import errno
 import html
 import os
 import re
-import subprocess
 import sys
 import threading
 import time
@@ -20,21 +19,21 @@ from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
 from socketserver import TCPServer
+from types import ModuleType
 from typing import Any
 from urllib.parse import quote, unquote
 
 from watchfiles import DefaultFilter, watch
 
-from builder.beside import end_helper
-from builder.build import build as build_site
-from builder.build import keep_helper
-from builder.errors import LessonError, LessonErrors, with_excerpts
+from builder.errors import LessonError, with_excerpts
+from builder.reloading import FOLDER, Code
 
 HOST = "127.0.0.1"
 PORTS_TRIED = 50
-WATCHED = ("content", "theme", "builder")
+WATCHED = ("content", "theme")  # and the builder, wherever it lies
 # A save is seen at once: watchfiles waits for one quiet step, and never longer than the debounce (milliseconds).
 QUIET_STEP, DEBOUNCE = 20, 400
 # How often the watcher looks up, in milliseconds: the longest wait before the first build.
@@ -326,20 +325,23 @@ def restyled(before: str, after: str) -> str | None:
 
 
 class Rebuild:
-    """Builds in this process, which keeps what is warm, until the builder itself changes; then in a fresh one."""
+    """Builds in this process, which keeps what is warm; where the builder itself has changed, by its new code.
 
-    def __init__(self, root: Path, out: Path, reload: Reload, report: Report, build: Build) -> None:
+    build: what builds instead of the builder.
+    """
+
+    def __init__(self, root: Path, out: Path, reload: Reload, report: Report, build: Build | None) -> None:
         self.root, self.out, self.reload, self.report, self.build = root, out, reload, report, build
-        self.stale = False
+        self.code = Code(("builder.build",))
 
-    def __call__(self, changed: set[str]) -> None:
+    def __call__(self) -> None:
         """Build once. What goes wrong is reported and shown; nothing is raised."""
-        code = self.root.resolve() / "builder"
-        self.stale = self.stale or any(Path(path).is_relative_to(code) for path in changed)
         started, before = time.perf_counter(), self._page()
         try:
-            error = self._in_fresh_process() if self.stale else self._in_this_process()
-        except Exception:  # a bug in the builder must not end the server: the next save may mend it
+            error = self._error()
+        except SyntaxError as found:
+            error = self._of_syntax(found)
+        except (Exception, SystemExit):  # a bug in the builder must not end the server: the next save may mend it
             error = traceback.format_exc()
         if error is None:
             self.reload.built(restyled(before, self._page()))
@@ -355,26 +357,50 @@ class Rebuild:
         except (OSError, ValueError):
             return ""
 
-    def _in_this_process(self) -> str | None:
+    def _error(self) -> str | None:
+        """Build; what is wrong with the lesson, in words."""
+        build = self.build or self._builder().build
+        errors = import_module("builder.errors")  # those that new code raises
         try:
-            self.build(self.root, self.out)
-        except LessonErrors as errors:
-            return "\n".join(str(error) for error in errors.errors)
-        except LessonError as error:
-            return str(error)
+            build(self.root, self.out)
+        except errors.LessonErrors as found:
+            return "\n".join(str(error) for error in found.errors)
+        except errors.LessonError as found:
+            return str(found)
         return None
 
-    def _in_fresh_process(self) -> str | None:
-        command = [sys.executable, "-m", "builder", "build", "--out", str(self.out.resolve())]
-        done = subprocess.run(
-            command, cwd=self.root, capture_output=True, text=True, encoding="utf-8", errors="replace"
-        )
-        return (done.stderr.strip() or f"the build ended with {done.returncode}") if done.returncode else None
+    def _of_syntax(self, error: SyntaxError) -> str:
+        path, root = Path(error.filename or ""), self.root.resolve()
+        shown = path.relative_to(root) if path.is_relative_to(root) else path
+        return str(LessonError(error.msg, path=shown.as_posix(), line=error.lineno, column=error.offset))
+
+    def _builder(self) -> ModuleType:
+        """builder.build as it is on disk."""
+        beside = sys.modules.get("builder.beside")
+        try:
+            self.code.renew()
+        finally:
+            if beside and sys.modules.get("builder.beside") is not beside:
+                beside.end_helper()  # the new one doesn't know of it
+        return import_module("builder.build")
+
+    def get_ready(self) -> None:
+        """Load what the next build may need."""
+        if not self.build and (builder := sys.modules.get("builder.build")):
+            try:
+                builder.get_ready()
+            except (Exception, SystemExit):  # new code may not be right yet
+                self.report(traceback.format_exc())
+
+    def end_helper(self) -> None:
+        """Let the one that waits go."""
+        if beside := sys.modules.get("builder.beside"):
+            beside.end_helper()
 
 
 def _changes(root: Path, out: Path, stop: threading.Event, report: Report) -> Iterator[set[str]]:
     """An empty set as soon as nothing more can be missed, then the paths of each batch of changes."""
-    folders = [root.resolve() / name for name in WATCHED if (root / name).is_dir()]
+    folders = [FOLDER, *(root.resolve() / name for name in WATCHED if (root / name).is_dir())]
     # Not caches, not editors' swap files, and not the output, wherever it lies: that would build for ever.
     sources = DefaultFilter(ignore_paths=[out.resolve()])
     patient_watch = partial(watch, step=QUIET_STEP, debounce=DEBOUNCE, rust_timeout=WAKE, yield_on_timeout=True)
@@ -398,7 +424,7 @@ def serve(
     port: int,
     report: Report,
     *,
-    build: Build = build_site,
+    build: Build | None = None,
     stop: threading.Event | None = None,
 ) -> None:
     """Build `root` into `out`, serve it on 127.0.0.1, and rebuild at each change until Ctrl-C (or `stop`).
@@ -410,13 +436,12 @@ def serve(
     rebuild = Rebuild(root, out, reload, report, build)
     with open_server(out, port, reload, report).running() as server:
         try:
-            for number, changed in enumerate(_changes(root, out, stop or threading.Event(), report)):
-                rebuild(changed)
-                if build is build_site:
-                    keep_helper()
+            for number, _ in enumerate(_changes(root, out, stop or threading.Event(), report)):
+                rebuild()
                 if number == 0:
                     report(f"Serving {server.url} (Ctrl-C ends it).")
+                rebuild.get_ready()
         except KeyboardInterrupt:
             report("Stopped.")
         finally:
-            end_helper()
+            rebuild.end_helper()

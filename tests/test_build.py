@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import build, drawings, figures
+from builder import beside, build, drawings, figures
 from builder.drawn import Figure
 from builder.errors import LessonErrors
 from builder.grid import load_grid
@@ -275,7 +275,7 @@ def test_two_tokens_of_one_colour_are_told(checkout):
 BUILD = """
 import sys
 from pathlib import Path
-from builder import build, drawings, figures
+from builder import beside, build, drawings, figures
 build.build(Path(sys.argv[1]), Path(sys.argv[2]))
 """
 
@@ -338,3 +338,13 @@ def test_a_build_for_an_address_has_a_card_and_a_site_map(checkout: Path, tmp_pa
     assert "<loc>https://example.org/lesson/</loc>" in site.files["sitemap.xml"].decode()
     plain = build.build(checkout, tmp_path / "site")
     assert not {card, "sitemap.xml"} & set(plain.files)
+
+
+def test_a_process_that_builds_again_gets_ready() -> None:
+    """What draws is started here, and what makes shards waits in a process beside."""
+    try:
+        build.get_ready()
+        assert beside.has_helper()
+        assert figures.warm_up.cache_info().currsize == 1
+    finally:
+        beside.end_helper()

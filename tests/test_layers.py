@@ -13,8 +13,9 @@ from tests.conftest import ROOT
 
 ORDER = [
     "errors",
-    "beside",
     "program",
+    "reloading",
+    "beside",
     "kernels",
     "units",
     "dimensions",
@@ -78,8 +79,8 @@ ORDER = [
 ]
 STRANGERS = {"charts": "prose", "prose": "charts"}
 # site.py writes the site; cli.py rewrites stale numbers in the prose (`numbers --fix`); beside.py
-# has a folder of its own, for what two processes tell each other.
-WRITERS = {"site", "cli", "new", "beside"}
+# has a folder of its own, for what two processes tell each other; reloading.py takes away what Python compiled.
+WRITERS = {"site", "cli", "new", "beside", "reloading"}
 WRITING_NAMES = {"write_text", "write_bytes", "mkdir", "makedirs", "touch", "unlink", "rmdir", "rmtree", "symlink_to"}
 WRITING_CALLS = {"os.replace", "os.rename", "os.remove", "os.unlink", "os.mkdir", "os.makedirs"}
 WRITING_MODULES = {"shutil", "tempfile"}

@@ -14,6 +14,7 @@ import pytest
 
 from builder.grid import Grid, load_grid
 from builder.packing import Packed, keep_packed, packed
+from builder.program import program
 from builder.shards import shard, shard_id
 from builder.site import cached, compressed_size
 from tests.conftest import ROOT
@@ -54,7 +55,7 @@ def test_within_the_budget_a_quick_look_is_enough(grid: Grid) -> None:
 def test_a_process_that_helps_loads_little(tmp_path: Path) -> None:
     """The call that makes shards is taken up without the libraries of the page and of the drawings."""
     question = tmp_path / "question"
-    question.write_bytes(pickle.dumps(partial(keep_packed, tmp_path, "shards-1.txt", load_grid(ROOT), "a100")))
+    question.write_bytes(pickle.dumps(partial(keep_packed, tmp_path, "shards-1.txt", load_grid(ROOT), "a100", "")))
     program = "import pickle, sys; pickle.load(open(sys.argv[1], 'rb')); print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", program, question], cwd=ROOT, capture_output=True, text=True, check=True
@@ -65,5 +66,12 @@ def test_a_process_that_helps_loads_little(tmp_path: Path) -> None:
 
 def test_what_a_helper_keeps_is_what_the_build_reads(tmp_path: Path, grid: Grid) -> None:
     """By the name that both know."""
-    keep_packed(tmp_path, "shards_a100-1.txt", grid, "a100")
+    keep_packed(tmp_path, "shards_a100-1.txt", grid, "a100", program("packing"))
     assert cached(tmp_path, "shards_a100-1.txt", lambda: "made again") == packed(grid, "a100")
+
+
+def test_other_code_keeps_nothing_under_this_codes_name(tmp_path: Path, grid: Grid) -> None:
+    """A process that has loaded what was saved a moment later, or before."""
+    with pytest.raises(RuntimeError, match="has changed meanwhile"):
+        keep_packed(tmp_path, "shards_a100-1.txt", grid, "a100", "another")
+    assert not list(tmp_path.iterdir())

@@ -386,19 +386,6 @@ def test_output_inside_a_watched_folder_is_no_change(tmp_path: Path) -> None:
     assert sum(report.startswith("Built in") for report in reports) == 1
 
 
-def test_changed_builder_code_is_seen(start: Callable[[str], Served]) -> None:
-    """Once builder/ has changed, a fresh process builds: the code in this one is old."""
-    served = start("old")
-    (served.root / "builder" / "__main__.py").write_text(
-        "import pathlib, sys\npathlib.Path(sys.argv[3], 'index.html').write_text('by new code: ' + sys.argv[1])",
-        encoding="utf-8",
-    )
-    until(served.shows("by new code: build"))
-    (served.root / "builder" / "__main__.py").write_text("raise SystemExit('broken code')", encoding="utf-8")
-    until(served.reported("broken code"))
-    assert served.shows("by new code: build")()
-
-
 def test_a_port_that_is_taken_is_left_for_the_next(folder: Path) -> None:
     """The server takes the next free port and says so."""
     reports: list[str] = []
