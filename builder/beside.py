@@ -7,6 +7,7 @@ writes whenever the reader is busy. A call says all that it depends on by its ar
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import shutil
@@ -203,7 +204,8 @@ def _serve(folder: Path, loads: Sequence[str]) -> None:
         question = folder / line.decode().strip()
         if _claimed(question, _THERE):
             with contextlib.suppress(Exception):  # the other process makes it again, and tells what is wrong
-                code.renew()
+                if code.renew():
+                    gc.collect()  # what old modules remember, many MB
                 taken = _with(question, _THERE)
                 call: Call = pickle.loads(taken.read_bytes())
                 taken.unlink()
