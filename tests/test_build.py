@@ -348,3 +348,19 @@ def test_a_process_that_builds_again_gets_ready() -> None:
         assert figures.warm_up.cache_info().currsize == 1
     finally:
         beside.end_helper()
+
+
+def test_a_figure_that_cannot_be_drawn_is_told(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Marks that are missing, or a GPU that it shows and the bench hasn't: a mistake of the lesson, not a traceback."""
+
+    def empty(*_: object) -> Figure:
+        raise ValueError("figure roofline, wide: dots shows 0 of 8")
+
+    monkeypatch.setattr(figures, "roofline_figure", empty)
+    with pytest.raises(LessonErrors, match="a figure can't be drawn: figure roofline, wide: dots shows 0 of 8"):
+        build.assemble(checkout)
+    text = (checkout / "content" / "lesson.md").read_text(encoding="utf-8")
+    figure = "::: figure prompt-time\nalt: Times.\n\nWhat to see.\n\nA caption.\n:::\n"
+    (checkout / "content" / "lesson.md").write_text(f"{text}\n{figure}", encoding="utf-8")
+    with pytest.raises(LessonErrors, match="a figure of the lesson shows the gpu 'a100', which is not on the bench"):
+        build.assemble(checkout)

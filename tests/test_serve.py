@@ -47,6 +47,8 @@ def copy_build(root: Path, out: Path) -> None:
             [LessonError("<b> is not a word", path="content/lesson.md", line=1, column=5, hint="fix it")]
         )
     text += "".join(path.read_text(encoding="utf-8") for path in sorted((root / "content").glob("more*.md")))
+    if "slip" in text:
+        compile("x = ", str(root.resolve() / "builder" / "page.py"), "exec")
     if "bug" in text:
         raise ZeroDivisionError("a bug in the builder")
     out.mkdir(exist_ok=True)
@@ -367,6 +369,16 @@ def test_a_page_hears_of_a_new_style_with_the_version_that_it_suits(tmp_path: Pa
     assert next(news).decode() == f"event: built\ndata: {reload.version}\ndata: {before}\ndata: assets/b.css\n\n"
     reload.built()
     assert next(news).decode() == f"event: built\ndata: {reload.version}\n\n"
+
+
+def test_a_slip_in_the_builders_grammar_has_its_place(start: Callable[[str], Served]) -> None:
+    """As one in the content has, and no traceback."""
+    served = start("right")
+    served.save("slip")
+    until(served.reported("builder/page.py:1:5: invalid syntax"))
+    assert not any("Traceback" in report for report in served.reports)
+    served.save("right again")
+    until(served.shows("right again"))
 
 
 def test_output_inside_a_watched_folder_is_no_change(tmp_path: Path) -> None:
