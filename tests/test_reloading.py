@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,19 +88,71 @@ save("words", "from builder import other\\nWORD = other.MADE\\n")
 assert code.renew() == {"words", "build", "other"}
 assert now() == "anew"
 assert code.renew() == set()
+
+# a good one and a bad one, and both are taken back
+save("other", "MADE = 'never'\\n")
+save("words", "WORD = \\n")
+try:
+    code.renew()
+except SyntaxError:
+    pass
+save("other", "MADE = 'anew'\\n")
+save("words", "from builder import other\\nWORD = other.MADE\\n")
+code.renew()
+assert now() == sys.modules["builder.build"].other.MADE == "anew", now()
+"""
+
+BESIDE = """
+import os, sys, time
+from pathlib import Path
+
+from builder import words
+from builder.beside import Helper
+from builder.reloading import FOLDER, Code
+
+code, helper = Code(("builder.words",)), Helper(("builder.words",))
+
+def asked():
+    answer = helper.ask(sys.modules["builder.words"].say)
+    until = time.monotonic() + 20
+    while answer._question.exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    return answer.text()
+
+assert asked() == f"one {helper.process.pid}", asked()
+for word in ("two", "six"):
+    (FOLDER / "words.py").write_text((FOLDER / "words.py").read_text().replace(words.WORD, word))
+    code.renew()
+    words = sys.modules["builder.words"]
+    assert asked() == f"{word} {helper.process.pid}", asked()
+helper.end()
 """
 
 
-def test_code_is_known_by_its_contents(tmp_path: Path) -> None:
-    """A house of four modules: of the same size, in the same second; broken, twice; mended, with a new import."""
-    house = tmp_path / "builder"
+def run_in_house(folder: Path, modules: Mapping[str, str], script: str) -> None:
+    """Run a script by a house of these modules, and of ours that a process needs which goes on."""
+    house = folder / "builder"
     house.mkdir()
-    for name in ("program", "reloading"):
+    for name in ("program", "reloading", "beside"):
         shutil.copy(ROOT / "builder" / f"{name}.py", house)
-    for name, text in TOY.items():
+    for name, text in modules.items():
         (house / f"{name}.py").write_text(text, encoding="utf-8")
-    done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True, check=False)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
+
+
+def test_code_is_known_by_its_contents(tmp_path: Path) -> None:
+    """Of the same size, in the same second; broken, twice; mended, with a new import; changed and taken back."""
+    run_in_house(tmp_path, TOY, SCRIPT)
+
+
+def test_a_process_that_helps_takes_new_code_too(tmp_path: Path) -> None:
+    """Before it answers the next question, and it is the same process."""
+    words = "import os\nWORD = 'one'\ndef say():\n    return f'{WORD} {os.getpid()}'\n"
+    run_in_house(tmp_path, {"__init__": "", "words": words}, BESIDE)
 
 
 @dataclass
@@ -109,6 +162,7 @@ class Desk:
     root: Path
     port: int
     log: Path
+    pid: int
 
     def edit(self, name: str, old: str, new: str) -> None:
         path = self.root / name
@@ -138,7 +192,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         process = subprocess.Popen(command, cwd=tmp_path, stdout=out, stderr=out)
     try:
         until(lambda: "Serving" in log.read_text(encoding="utf-8"), 60)
-        yield Desk(tmp_path, port, log)
+        yield Desk(tmp_path, port, log, process.pid)
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=20)
@@ -171,6 +225,9 @@ def test_new_code_builds_the_next_page(desk: Desk) -> None:
     until(desk.reported("SystemExit: over"), 30)
     with desk.built():
         desk.edit("builder/beside.py", '\nraise SystemExit("over")\n', "")
+    children = Path(f"/proc/{desk.pid}/task/{desk.pid}/children")
+    if children.exists():
+        until(lambda: len(children.read_text().split()) == 1)  # the process that helped by the old code is gone
     with desk.built():
         desk.edit("builder/display.py", "It cannot be: needs", "It does not fit: needs")
     assert b"It does not fit: needs" in get(desk.port, f"/data/{shards[-1]}")[2]

@@ -71,3 +71,24 @@ def test_words_stay_what_they_are() -> None:
     assert found[:3] == [word.strip() for word in words[:3] if word]
     with measured():
         assert found == [text.text for text in ElementTree.fromstring(drawn()).iter("text")]
+
+
+def test_an_axis_says_what_it_would_say() -> None:
+    """By its own format, without labels, or with what its labels are given."""
+    numbers = {"scale": "x", "orient": "bottom"}
+    vega = {
+        "width": 100,
+        "height": 100,
+        "scales": [{"name": "x", "domain": [0, 2000], "range": "width"}],
+        "axes": [
+            {**numbers, "format": ",.1f", "title": "x"},
+            {**numbers, "labels": False, "title": {"signal": "'y' + 1"}},
+            {**numbers, "encode": {"labels": {"update": {"text": {"signal": "'n' + datum.value"}}}}},
+        ],
+    }
+    drawn = partial(svg.draw, vega, name="axes", variant="wide", label="Axes", marks={})
+    found = [text.text for text in ElementTree.fromstring(drawn()).iter("text") if text.text]
+    assert {"0.0", "2,000.0", "x", "y1", "n0", "n2000"} <= set(found)
+    assert "0" not in found
+    with measured():
+        assert found == [text.text for text in ElementTree.fromstring(drawn()).iter("text") if text.text]
