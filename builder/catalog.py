@@ -50,6 +50,9 @@ _PUBLISHED = "take it from the published config.json"
 Places = dict[tuple[str, ...], tuple[int, int]]  # a nested key → line and column where it stands, from 1
 
 
+_LINE_END = re.compile(r"\r\n?")  # beside \n: lines are counted as an editor counts them
+
+
 def read_text(path: Path, name: str) -> str:
     """The text of a data file. Raises LessonError where it can't be read or isn't UTF-8."""
     try:
@@ -176,7 +179,7 @@ def read_json(path: Path, name: str | None = None) -> _File:
     shown = name or str(path)
     text, hint = "", "a model is described by the config.json that its publisher ships"
     try:
-        text = read_text(path, shown)
+        text = _LINE_END.sub("\n", read_text(path, shown))
         data = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         message = f"not JSON: {error.msg}"
@@ -199,7 +202,7 @@ def read_toml(path: Path, name: str | None = None) -> _File:
     """A TOML table from a file. Raises LessonErrors with line and column where it isn't one."""
     shown, text = name or str(path), ""
     try:
-        text = read_text(path, shown)
+        text = _LINE_END.sub("\n", read_text(path, shown))
         return _File(shown, text, tomllib.loads(text), _toml_places(text))
     except tomllib.TOMLDecodeError as error:
         where = re.search(r"\(at line (\d+), column (\d+)\)", str(error))

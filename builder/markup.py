@@ -151,12 +151,7 @@ def malformed(root: Path, read: Mapping[str, Page]) -> list[LessonError]:
         here = f"theme/templates/{name}"
         for written, problem in page.wrong:
             errors.append(at(root, TEMPLATES, [written], f"{name} is no valid HTML: {problem}", here))
-        for doubled, count in Counter(page.ids).items():
-            if count > 1 or not doubled or re.search(r"\s", doubled):
-                problem = (
-                    f"{count} elements of {name} have the id '{doubled}'" if count > 1 else f"'{doubled}' is no id"
-                )
-                errors.append(at(root, (*PROSE, *TEMPLATES), [f"{{#{doubled}}}", f'id="{doubled}"'], problem, here))
+        errors += _clashing(root, name, page, here)
         for missing, label in sorted(set(page.named)):
             if missing not in page.ids:
                 problem = f"{name} refers to an element '{missing}' that isn't there"
@@ -166,6 +161,19 @@ def malformed(root: Path, read: Mapping[str, Page]) -> list[LessonError]:
             images = [f"![]({source}", f"![]({unquote(source)}", f'"{source}"']
             hint = "say what it shows: ![A slope and a roof](…)"
             errors.append(at(root, BOTH, images, "an image has no alternative text", here, hint))
+    return errors
+
+
+def _clashing(root: Path, name: str, page: Page, here: str) -> list[LessonError]:
+    errors = []
+    for written, count in Counter(page.ids).items():
+        places = (_place_of(root, heading) for heading in page.headings if heading.id == written)
+        if count > 1 and (place := next(filter(None, places), None)):
+            message, hint = f"another element of the page has the id '{written}'", "give it a name of its own: ## Title {#name}"
+            errors.append(LessonError(message, path=place[0], line=place[1], column=place[2], hint=hint))
+        elif count > 1 or not written or re.search(r"\s", written):
+            problem = f"{count} elements of {name} have the id '{written}'" if count > 1 else f"'{written}' is no id"
+            errors.append(at(root, BOTH, [f"{{#{written}}}", f'id="{written}"'], problem, here))
     return errors
 
 
@@ -195,7 +203,7 @@ def _lines(root: Path, patterns: Iterable[str]) -> Iterable[tuple[str, int, str]
     """(path as the author would name it, number, text) of each line of some files."""
     for pattern in patterns:
         for path in sorted(root.glob(pattern)):
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
                 yield path.relative_to(root).as_posix(), number, line
 
 

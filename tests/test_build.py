@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from builder import beside, build, drawings, figures
+from builder.check import check
 from builder.drawn import Figure
 from builder.errors import LessonErrors
 from builder.grid import load_grid
@@ -364,3 +365,15 @@ def test_a_figure_that_cannot_be_drawn_is_told(checkout: Path, monkeypatch: pyte
     (checkout / "content" / "lesson.md").write_text(f"{text}\n{figure}", encoding="utf-8")
     with pytest.raises(LessonErrors, match="a figure of the lesson shows the gpu 'a100', which is not on the bench"):
         build.assemble(checkout)
+
+
+def test_what_follows_from_a_text_that_is_wrong_is_not_told(checkout: Path) -> None:
+    """Its markup, once the text is right; but links that lead nowhere are told at once."""
+    words = "[Some](#nowhere) words.\n\n### First"
+    (checkout / "content" / "lesson.md").write_text(LESSON.replace("Some words.", words), encoding="utf-8")
+    _, errors = check(checkout)
+    assert [str(error).partition("\n")[0] for error in errors if error.path == "content/lesson.md"] == [
+        "content/lesson.md:12:5: two headings have the address '#first'",
+        "content/lesson.md:10:8: there is no place '#nowhere' in the lesson",
+    ]
+    assert not any((error.path or "").startswith("theme") for error in errors)

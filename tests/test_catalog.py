@@ -189,6 +189,24 @@ def test_a_choice_of_attention_changes_the_kv_heads_alone():
     assert model.with_attention("mha").q_width == model.q_width
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_lines_of_data_are_counted_as_an_editor_counts_them(tmp_path, end):
+    """Whatever ends them."""
+    for name, reads, text in (
+        ("a.json", load_model, b'{#"a": 1,#  "b": ,#}'),
+        ("a.toml", read_toml, b"a = 1##  b = #c = 2#"),
+    ):
+        (tmp_path / name).write_bytes(text.replace(b"#", end))
+        with pytest.raises(LessonErrors) as problems:
+            reads(tmp_path / name, name)
+        (error,) = problems.value.errors
+        assert (error.line, error.column) == (3, 8 if name == "a.json" else 7)
+    (tmp_path / "a.json").write_bytes(b'{#"a": 1,#  "a": 2}'.replace(b"#", end))
+    with pytest.raises(LessonErrors) as problems:
+        load_model(tmp_path / "a.json", "a.json")
+    assert [(error.line, error.column) for error in problems.value.errors if "twice" in error.message] == [(3, 3)]
+
+
 # what a file has beside (or instead of) Qwen3-8B's keys . the message, what it must name
 REFUSED = [
     ({"model_type": "mixtral", "num_local_experts": 8}, 'model_type "mixtral" is not accepted'),

@@ -106,6 +106,24 @@ def test_a_mistake_is_told_at_its_place_in_the_prose(tmp_path: Path) -> None:
     ]
 
 
+def test_a_heading_that_takes_an_id_of_the_page_is_told_where_it_stands(tmp_path: Path) -> None:
+    """Whether its address is written out or made of its words: no template is to blame."""
+    page = '<h1>A</h1><div id="first"></div><h2 id="first">First</h2>'
+    hint = "give it a name of its own: ## Title {#name}"
+    for prose in (PROSE, PROSE.replace(" {#first}", "")):
+        assert told(tmp_path, page, prose) == [
+            f"content/lesson.md:5:1: another element of the page has the id 'first'\n  hint: {hint}"
+        ]
+
+
+def test_lines_are_counted_as_an_editor_counts_them(tmp_path: Path) -> None:
+    """By their ends alone: a separator of another kind begins no line."""
+    prose = PROSE.replace("title: A", "title: A\x0b\x85\u2028A").replace("\n", "\r\n")
+    assert told(tmp_path, '<h1>A</h1><h4 id="deep">Deep <em>down</em></h4>', prose)[0].startswith(
+        "content/lesson.md:9:3: "
+    )
+
+
 def test_a_mistake_is_told_at_its_place_in_a_template(tmp_path: Path) -> None:
     """An element by its tag as it is written there, a reference by its attribute."""
     template = '<main>\n<p>\n<div class="x">y</div></p>\n<label for="gone">z</label></main>'
