@@ -32,6 +32,7 @@ from builder.drawing import (
     level_y,
     line_look,
     log_x,
+    multiples,
     written,
 )
 from builder.drawn import Frame, Frames
@@ -156,7 +157,7 @@ def ridges_by_year(colours: Colours, data: Data) -> Picture:
         scale=alt.Scale(domain=[first - 0.4, last + 0.4], nice=False, zero=False),
         axis=alt.Axis(title=None, grid=False, values=list(range(first, last + 1, 2)), format="d"),
     )
-    y = level_y("FLOP per byte at the ridge", 36, (0, top), range(0, int(top) + 1, 100), "linear")
+    y = level_y("FLOP per byte at the ridge", 36, (0, top), multiples(top, 100), "linear")
     line = (
         dataset("gpus", "line").mark_line(stroke=colours["ink"], strokeWidth=2.25, strokeJoin="round").encode(x=x, y=y)
     )

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from builder.dimensions import TOKEN
-from builder.grid import AXES, NOUNS
+from builder.grid import AXES, NOUNS, integers
 from builder.syntax import Fact, wrong
 from builder.values import COUNTED, Array, Place, Span, Value, show_value
 from builder.vocabulary import ON_EVERY_GPU, Vocabulary
 
 OVER_THE_GRID = ("everywhere", "nowhere", "rising", "falling")
 SAME = 1e-9  # relative: closer than this, two numbers are equal
-_CHUNK = 2048  # positions that `first` tries at once, to begin with
 
 Evaluate = Callable[[ast.expr, Place], Value]
 
@@ -76,10 +75,8 @@ class Sweep:
         axis, condition = self._axis_and_body(node, "first(tokens, throughput > 1000)", axis_at=0)
         least, most = min(self.vocabulary.grid.axes[axis]), max(self.vocabulary.grid.axes[axis])
         least = max(least, 1) if axis == "tokens" or place.phase == "decode" else least
-        start, size = least, _CHUNK
         with self._alone(node):
-            while start <= most:
-                values = np.arange(start, min(start + size, most + 1), dtype=np.int64)
+            for values in integers(least, most):
                 moved = place.but(axis, Span(values))
                 truth = np.broadcast_to(self._truth(condition, moved), values.shape)
                 self.vocabulary.forget(moved)
@@ -87,7 +84,6 @@ class Sweep:
                     found = int(values[int(truth.argmax())])
                     self.ranges.append(f"the first of all {axis} from {least:,} to {most:,}")
                     return Value(found, "number", TOKEN, True), place.but(axis, found)
-                start, size = start + size, size * 4
         shown = self.fact.text_of(condition)
         message = f"{shown} holds for no {axis} from {least:,} to {most:,}"
         raise wrong(message, self.fact.offset(node), "the other axes stand at the fact's point: name them after @")

@@ -1,5 +1,6 @@
 """What every chart shares: sizes, fonts, the kernels' colours, axes, words, and the ring on the bench's point."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -182,6 +183,14 @@ def level_y(
 def decades(low: float, high: float) -> list[float]:
     """Powers of ten within a domain."""
     return [10.0**k if k < 0 else 10**k for k in range(-3, 8) if low <= 10.0**k <= high]
+
+
+def multiples(top: float, step: int) -> range:
+    """Multiples of a step from 0 to the top; of a round larger one, where there would be more than a dozen."""
+    factors = itertools.cycle((2.0, 2.5, 2.0))
+    while top > 12 * step:
+        step = int(step * next(factors))
+    return range(0, int(top) + 1, step)
 
 
 def written(

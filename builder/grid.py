@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from builder.catalog import Gpu, Model, load_gpus, load_models, read_toml
 from builder.errors import LessonError, LessonErrors, did_you_mean
 from builder.ledger import ATTENTIONS, CHOICES, MOST_TOKENS, Point, storage
@@ -25,6 +27,20 @@ NOUNS = {"weights": "weights", "kv": "KV cache"}
 BUDGETS = ("shard", "before_the_bench_answers")
 _EXAMPLES = {"tokens": "64", "context": "8192", "gpu": '"h100"'}
 _EXAMPLES |= {axis: f'"{values[0]}"' for axis, values in CHOICES.items()}
+
+
+_FIRST, _MOST = 2**11, 2**18  # lengths of integers()
+
+
+def integers(least: int, most: int) -> Iterator[Any]:
+    """All integers from `least` to `most`, in arrays: a short one first, for what is soon found.
+
+    The others are longer, but never so long that memory wouldn't hold what is computed of them.
+    """
+    length = _FIRST
+    while least <= most:
+        yield np.arange(least, min(least + length, most + 1), dtype=np.int64)
+        least, length = least + length, min(4 * length, _MOST)
 
 
 @dataclass(frozen=True)

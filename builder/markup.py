@@ -169,7 +169,10 @@ def _clashing(root: Path, name: str, page: Page, here: str) -> list[LessonError]
     for written, count in Counter(page.ids).items():
         places = (_place_of(root, heading) for heading in page.headings if heading.id == written)
         if count > 1 and (place := next(filter(None, places), None)):
-            message, hint = f"another element of the page has the id '{written}'", "give it a name of its own: ## Title {#name}"
+            message, hint = (
+                f"another element of the page has the id '{written}'",
+                "give it a name of its own: ## Title {#name}",
+            )
             errors.append(LessonError(message, path=place[0], line=place[1], column=place[2], hint=hint))
         elif count > 1 or not written or re.search(r"\s", written):
             problem = f"{count} elements of {name} have the id '{written}'" if count > 1 else f"'{written}' is no id"

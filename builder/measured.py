@@ -95,6 +95,10 @@ def load_history(root: Path) -> list[PastGpu]:
     tables = _tables(file, "gpus")
     for name, table in tables.items():
         _check(file, table, _PAST, "gpus", name)
+        year = table.get("year")
+        if isinstance(year, int) and not isinstance(year, bool) and not 2000 <= year <= 2100:
+            hint = "the year it was announced, such as 2017"
+            file.wrong("'year' must be from 2000 to 2100", "gpus", name, "year", hint=hint)
     file.finish()
     return [PastGpu(name, **table) for name, table in tables.items()]
 

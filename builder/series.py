@@ -17,7 +17,7 @@ from builder.catalog import Gpu
 from builder.display import article
 from builder.drawn import Here, Row, Series
 from builder.errors import LessonError
-from builder.grid import AXES, GRID_FILE, Grid
+from builder.grid import AXES, GRID_FILE, Grid, integers
 from builder.ledger import GROUPS, Point, forward_pass
 from builder.measured import PARTS, Step, load_history, load_measured
 from builder.roofline import BANDWIDTH_EFFICIENCY, FITS, MEMORY, Pass, cost, fits, resident_bytes
@@ -81,10 +81,17 @@ def _here(point: Point, y: str, unit: str = "", *, free: Sequence[str] = (), **a
 
 
 def leaves_the_slope(grid: Grid, point: Point) -> int:
-    """The fewest tokens with which the gate projection no longer waits for memory alone, over every integer."""
-    reach = np.arange(1, max(grid.axes["tokens"]) + 1)
-    bound = _row_of(_pass(grid, replace(point, tokens=reach)), "bound", "gate_proj")
-    return int(reach[np.argmax(bound != MEMORY)])
+    """The fewest tokens with which the gate projection no longer waits for memory alone, over every integer.
+
+    Raises LessonError where the axis ends before.
+    """
+    last = max(grid.axes["tokens"])
+    for reach in integers(1, last):
+        left = _row_of(_pass(grid, replace(point, tokens=reach)), "bound", "gate_proj") != MEMORY
+        if left.any():
+            return int(reach[left.argmax()])
+    message = f"a figure of the lesson shows where the matmuls leave the slope, and up to {last:,} tokens they never do"
+    raise LessonError(message, path=GRID_FILE, hint="add positions to axes.tokens, or take the figure off the lesson")
 
 
 def _tip(rate: float, tokens: int, context: int, fit: str) -> str:

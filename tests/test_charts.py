@@ -194,6 +194,15 @@ def test_attention_is_level_and_the_ridges_are_named() -> None:
     assert words(svg, "ridge_names") == ["H100: ridge at 295", "A100: ridge at 153"]
 
 
+def test_an_axis_of_any_length_has_few_ticks() -> None:
+    """Also where a slip in a data file makes a ridge of eight million million."""
+    assert list(drawing.multiples(340, 100)) == [0, 100, 200, 300]
+    assert list(drawing.multiples(1200, 100))[-1] == 1200
+    assert list(drawing.multiples(1250, 100)) == [0, 200, 400, 600, 800, 1000, 1200]
+    assert list(drawing.multiples(3000, 100)) == [0, 500, 1000, 1500, 2000, 2500, 3000]
+    assert 4 < len(drawing.multiples(8e12, 100)) <= 13
+
+
 def test_a_variant_is_tied_to_its_gpu() -> None:
     """The 40 GB A100 stands above the A100, on no line."""
     svg = drawn("ridges-by-year", "wide")

@@ -6,11 +6,13 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from builder.catalog import load_models
 from builder.errors import LessonError, LessonErrors
-from builder.grid import AXES, GRID_FILE, Grid, load_grid
+from builder.grid import AXES, GRID_FILE, Grid, integers, load_grid
+from builder.ledger import MOST_TOKENS
 from tests.toys import DEFAULTS, ROOT
 
 
@@ -305,3 +307,12 @@ def test_a_pass_is_the_default_point_but_for_what_it_says(checkout):
     text = path.read_text(encoding="utf-8")
     path.write_text(text[: text.index("[passes]")] + text[text.index("[axes]") :], encoding="utf-8")
     assert load_grid(checkout).passes == {}
+
+
+def test_all_integers_are_there_in_arrays_that_memory_holds() -> None:
+    """None twice, none left out, the first ones soon; up to more tokens than any model has."""
+    parts = list(integers(5, 1_000_000))
+    assert np.concatenate(parts).tolist() == list(range(5, 1_000_001))
+    assert len(parts[0]) < 5_000
+    assert max(map(len, integers(1, MOST_TOKENS))) < 300_000
+    assert list(integers(2, 1)) == []

@@ -121,6 +121,7 @@ def test_the_lessons_past_gpus_have_the_published_ridges() -> None:
     ("before", "after", "said"),
     [
         ("year = 2016", 'year = "2016"', "'year' must be a whole number"),
+        ("year = 2016", "year = 20160", "'year' must be from 2000 to 2100"),
         ("peak_flops = 21.2e12", "peak_flops = -1", "'peak_flops' must be above 0"),
         ('source = "sheet.p100"\n', "", "'source' is missing"),
         ("[gpus.p100]", "[gpu.p100]", "unknown key 'gpu'"),

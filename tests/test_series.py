@@ -13,7 +13,7 @@ import pytest
 from builder.drawn import Series
 from builder.errors import LessonError
 from builder.grid import AXES, load_grid
-from builder.ledger import GROUPS, Point
+from builder.ledger import GROUPS, MOST_TOKENS, Point
 from builder.measured import load_measured
 from builder.roofline import FITS, Pass, fits, resident_bytes
 from builder.series import CONTEXTS, SERIES, leaves_the_slope
@@ -118,6 +118,18 @@ def test_a_bar_is_as_long_as_its_part_of_the_longest() -> None:
         bars = rows("throughput-by-dtype", "bars", panel=panel)
         assert max(row["part"] for row in bars) == 1
     assert bars[0]["part"] == pytest.approx(19608.7 / 24516.1, rel=1e-4)
+
+
+def test_where_the_axis_ends_before_the_ridge_the_figure_says_so() -> None:
+    """It shows where the matmuls leave the slope: never does one say so of the first position."""
+    point = replace(GRID.defaults, phase="prefill", context=0)
+    for last, found in ((304, None), (305, 305), (MOST_TOKENS, 305)):
+        grid = replace(GRID, axes={**GRID.axes, "tokens": (1, last)})
+        if found:
+            assert leaves_the_slope(grid, point) == found
+        else:
+            with pytest.raises(LessonError, match=r"content/grid\.toml: .* up to 304 tokens they never do"):
+                leaves_the_slope(grid, point)
 
 
 @pytest.mark.parametrize(("gpu", "turn"), [("h100", 305), ("a100", 151)])
