@@ -53,6 +53,7 @@ class Blocks:
         self.figures: list[tuple[str, str, str, int]] = []
         self.ids: dict[str, Part | None] = {}
         self.questions = 0
+        self.choices: list[Token] = []  # what is pressed to answer, as inline tokens
         self.reasons: dict[str, list[Token]] | None = None  # assumption → what is said of it
 
     def sections(self, parsed: Sequence[Parsed]) -> list[Part]:
@@ -247,6 +248,7 @@ class Blocks:
             for token in item:
                 token.hidden = False
             kind = "right" if correct else "wrong"
+            self.choices.append(item[1])
             out += [_html(f'<li><details class="answer" data-answer="{kind}"><summary>'), item[1]]
             out += [_html('</summary>\n<div class="reason">\n'), *item[3:], _html("</div></details></li>\n")]
         return out, right

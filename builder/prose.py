@@ -225,6 +225,7 @@ class _Reader:
             Section(part.id, part.number, part.title, renderer.inline(part.heading), renderer.blocks(part.tokens))
             for part in sections
         )
+        self._choices(blocks.choices, renderer)
         return Prose(
             title=plain_text(heads.get("title", [])),
             title_html=shown.get("title", ""),
@@ -266,6 +267,19 @@ class _Reader:
             for slip in misspelt(inline, parsed.spans):
                 message = f"the lesson doesn't write '{' '.join(slip.text.split())}'"
                 self.errors.append(inline.wrong(message, slip.start, f"write {slip.right}"))
+
+    def _choices(self, choices: Sequence[Token], renderer: Renderer) -> None:
+        """Refuse what is pressed by itself in an answer, which is pressed as a whole."""
+        for token in choices:
+            record, children = token.meta["inline"], token.children or []
+            spans = [child.meta["span"] for child in children if child.type == "bound_open"]
+            spans += [span for child in children for span in child.meta.get("macros", {}).values()]
+            places = [(span.inline, span.start) for span in spans if renderer.is_pressed(span)]
+            if any(child.type in ("link_open", "footnote_ref") for child in children):
+                kinds = ("link", "footnote_ref", "autolink")
+                places.append((record, next((start for start, _, kind in record.masks if kind in kinds), 0)))
+            message = "an answer is pressed as a whole, so nothing in it is a link or a number of the bench"
+            self.errors += [inline.wrong(message, start, "write it into the reason") for inline, start in places]
 
     def _formulas(self, parsed: Parsed) -> None:
         """Find the numbers and the \\bound macros of every formula; macros become spans."""

@@ -113,6 +113,11 @@ class Renderer:
     def _bound_close(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return self._close(tokens[index].meta["span"])
 
+    def is_pressed(self, span: Span) -> bool:
+        """Whether a span becomes something to press: a link to the bench, or a claim with its proof."""
+        bound = self.checked[id(span.open_token)].bound
+        return bound.kind == "claim" or (bound.kind == "value" and bound.point is not None)
+
     def _open(self, span: Span) -> str:
         checked = self.checked[id(span.open_token)]
         bound, result = checked.bound, checked.result
