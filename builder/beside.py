@@ -73,9 +73,9 @@ class Helper:
         """Have a call made there, after those that were asked before."""
         self._asked += 1
         question = Path(self._folder, str(self._asked))
-        question.write_bytes(pickle.dumps(call))
         assert self.process.stdin
-        with contextlib.suppress(OSError):  # it has failed: the call is made here
+        with contextlib.suppress(OSError):  # it has failed, or is gone with its folder: the call is made here
+            question.write_bytes(pickle.dumps(call))
             self.process.stdin.write(b"%d\n" % self._asked)
             self.process.stdin.flush()
         self._open[self._asked] = question
@@ -182,6 +182,8 @@ def helper(loads: Sequence[str], worth: bool) -> Iterator[Ask]:
     One that waited waits again afterwards. Where a build has failed it meanwhile goes on with what it was asked: calls
     that keep what they make spare it the next build, which withdraws the others.
     """
+    if has_helper() and not _kept[0].lives:
+        end_helper()
     waited = has_helper()
     found = _kept.pop() if waited else Helper(loads) if worth and (os.cpu_count() or 1) > 1 else None
     if found:

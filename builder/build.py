@@ -94,9 +94,8 @@ def assemble(
         site.add(name, html)
     progress("links and budgets")
     read = pages(site)
-    errors += [*broken_links(root, site, read), *_first_load(site, root, grid, addresses)]
-    if not prose.errors:  # a text that is wrong makes markup that is, and no template is to blame
-        errors += malformed(root, read)
+    errors += [*broken_links(root, site, read), *malformed(root, read, prose.errors)]
+    errors += _first_load(site, root, grid, addresses)
     if errors:
         raise LessonErrors(errors)
     return site

@@ -40,28 +40,25 @@ def _read(text: str) -> dict[str, Figure]:
 def draw(root: Path, grid: Grid, asked: Sequence[str], default: Mapping[str, Any], colours: Colours) -> str:
     """What drawn() reads, as JSON: the parts of each Figure by its name. Each is drawn anew where its rows changed."""
 
-    def keep(name: str, on: str, make: Callable[[], str]) -> str:
-        return cached(root, f"vega_{name.replace('-', '_')}-{contents_key(root, (), on)}.json", make)
+    def keep_compiled(name: str, spec: str, make: Callable[[], str]) -> str:
+        key = contents_key(root, (), program("vega"), spec)
+        return cached(root, f"vega_{name.replace('-', '_')}-{key}.json", make)
 
-    def kept(name: str, rows: object, make: Callable[[], Figure]) -> str:
-        key = contents_key(root, (), program("figures"), _text(colours), _text(rows))
-        return cached(root, f"figure_{name.replace('-', '_')}-{key}.json", lambda: _text(make()))
-
-    def roofline() -> Figure:
+    def draw_anew(name: str, rows: Any) -> str:
         from builder import figures  # loads a library for a fifth of a second: only when something is drawn
 
-        return figures.roofline_figure(shown, colours, keep)
+        if name == "roofline":
+            return _text(figures.roofline_figure(rows, colours, keep_compiled))
+        return _text(figures.lesson_figure(name, rows, colours, keep_compiled))
 
-    def figure(name: str) -> Figure:
-        from builder import figures
-
-        return figures.lesson_figure(name, series[name], colours, keep)
+    def keep_drawn(name: str, rows: object) -> str:
+        key = contents_key(root, (), program("figures"), _text(colours), _text(rows))
+        return cached(root, f"figure_{name.replace('-', '_')}-{key}.json", partial(draw_anew, name, rows))
 
     try:
-        shown, series = roofline_data(grid, default), {name: SERIES[name](root, grid) for name in asked}
-        found = {"roofline": kept("roofline", shown, roofline)}
-        found |= {name: kept(name, series[name], partial(figure, name)) for name in asked}
-        return f"{{{','.join(f'{_text(name)}:{text}' for name, text in found.items())}}}"
+        shown: dict[str, object] = {"roofline": roofline_data(grid, default)}
+        shown |= {name: SERIES[name](root, grid) for name in asked}
+        return f"{{{','.join(f'{_text(name)}:{keep_drawn(name, rows)}' for name, rows in shown.items())}}}"
     except LessonError as error:
         raise LessonErrors([error]) from None
     except ValueError as error:

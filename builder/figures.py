@@ -19,13 +19,13 @@ from builder.charts import FIGURES
 from builder.drawing import Picture
 from builder.drawn import Figure, Frame, Frames, Series, Size
 from builder.svg import draw
-from builder.vega import VEGA_LITE
+from builder.vega import compile_chart
 
 TEXT_SIZES: tuple[Size, ...] = ("wide", "phone")  # of a figure in the text
 ROOFLINE_SIZES: tuple[Size, ...] = ("wide", "short", "phone", "strip")
 
 
-Keep = Callable[[str, str, Callable[[], str]], str]  # (name, all that a text depends on, how it is made) → the text
+Keep = Callable[[str, str, Callable[[], str]], str]  # (name, spec that a text depends on, how it is made) → the text
 
 
 def _made(_: str, __: str, make: Callable[[], str]) -> str:
@@ -72,36 +72,31 @@ def _valued(parameters: Sequence[Mapping[str, Any]], picture: Picture) -> list[M
 
 
 def compiled_picture(picture: Picture, keep: Keep = _made) -> dict[str, Any]:
-    """The compiled spec of a picture. `keep` may keep its part that is the same whatever its rows and values.
+    """The compiled spec of a picture. `keep` may keep its part that is the same while axes and colours are.
 
-    Raises SchemaValidationError where the chart breaks the schema; what is kept was held against it, or differs from
-    what was by rows and colours alone.
+    Raises SchemaValidationError where the chart breaks the schema. What is kept was held against it, or made by the
+    same code as one that was.
     """
     bare = _bare(picture)
 
     def make() -> str:
         if picture.name not in _known:
             _of_chart(picture, validate=True)
-        return _json(_compile(bare))
+        return _json(compile_chart(bare))
 
-    vega = _tidied(json.loads(keep(picture.name, f"{VEGA_LITE} {_json(bare)}", make)))
+    vega = _tidied(json.loads(keep(picture.name, _json(bare), make)))
     _known.add(picture.name)
     rows = _rows(picture)
     data = [{**each, "values": rows[each["name"]]} if each["name"] in rows else each for each in vega["data"]]
     return {**vega, "data": data, "signals": _valued(vega["signals"], picture)}
 
 
-_known: set[str] = set()  # pictures of this code that were held against the schema
+_known: set[str] = set()  # pictures of this code of which one was held against the schema, now or before it was kept
 
 
 def compiled(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The Vega spec that a Vega-Lite spec compiles to; datasets keep their names. No background: the page is one."""
-    return _tidied(_compile(spec))
-
-
-def _compile(spec: Mapping[str, Any]) -> dict[str, Any]:
-    vega: dict[str, Any] = vl_convert.vegalite_to_vega(_json(spec), vl_version=VEGA_LITE)
-    return vega
+    return _tidied(compile_chart(spec))
 
 
 def _tidied(vega: dict[str, Any]) -> dict[str, Any]:

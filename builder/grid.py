@@ -29,7 +29,7 @@ _EXAMPLES = {"tokens": "64", "context": "8192", "gpu": '"h100"'}
 _EXAMPLES |= {axis: f'"{values[0]}"' for axis, values in CHOICES.items()}
 
 
-_FIRST, _MOST = 2**11, 2**18  # lengths of integers()
+_FIRST_LENGTH, _LONGEST = 2**11, 2**18  # of the arrays of integers()
 
 
 def integers(least: int, most: int) -> Iterator[Any]:
@@ -37,10 +37,10 @@ def integers(least: int, most: int) -> Iterator[Any]:
 
     The others are longer, but never so long that memory wouldn't hold what is computed of them.
     """
-    length = _FIRST
+    length = _FIRST_LENGTH
     while least <= most:
         yield np.arange(least, min(least + length, most + 1), dtype=np.int64)
-        least, length = least + length, min(4 * length, _MOST)
+        least, length = least + length, min(4 * length, _LONGEST)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -144,18 +144,17 @@ def pages(site: Site) -> dict[str, Page]:
     return {name: Page.of(data.decode()) for name, data in sorted(site.files.items()) if name.endswith(".html")}
 
 
-def malformed(root: Path, read: Mapping[str, Page]) -> list[LessonError]:
-    """Elements where they may not be, ids that clash, references to none, skipped headings, images without a text."""
+def malformed(root: Path, read: Mapping[str, Page], told: Sequence[LessonError] = ()) -> list[LessonError]:
+    """Elements where they may not be, ids that clash, references to none, skipped headings, images without a text.
+
+    told: what the text has wrong. What may follow from that is left out: no template is to blame for it.
+    """
     errors = []
     for name, page in read.items():
         here = f"theme/templates/{name}"
-        for written, problem in page.wrong:
-            errors.append(at(root, TEMPLATES, [written], f"{name} is no valid HTML: {problem}", here))
-        errors += _clashing(root, name, page, here)
-        for missing, label in sorted(set(page.named)):
-            if missing not in page.ids:
-                problem = f"{name} refers to an element '{missing}' that isn't there"
-                errors.append(at(root, TEMPLATES, [f'{label}="{missing}'], problem, here))
+        if not told:
+            errors += _broken(root, name, page, here)
+        errors += _clashing(root, name, page, here, told)
         errors += _skipped(root, name, page.headings)
         for source in page.without_alt:
             images = [f"![]({source}", f"![]({unquote(source)}", f'"{source}"']
@@ -164,9 +163,22 @@ def malformed(root: Path, read: Mapping[str, Page]) -> list[LessonError]:
     return errors
 
 
-def _clashing(root: Path, name: str, page: Page, here: str) -> list[LessonError]:
+def _broken(root: Path, name: str, page: Page, here: str) -> list[LessonError]:
+    errors = []
+    for written, problem in page.wrong:
+        errors.append(at(root, TEMPLATES, [written], f"{name} is no valid HTML: {problem}", here))
+    for missing, label in sorted(set(page.named)):
+        if missing not in page.ids:
+            problem = f"{name} refers to an element '{missing}' that isn't there"
+            errors.append(at(root, TEMPLATES, [f'{label}="{missing}'], problem, here))
+    return errors
+
+
+def _clashing(root: Path, name: str, page: Page, here: str, told: Sequence[LessonError]) -> list[LessonError]:
     errors = []
     for written, count in Counter(page.ids).items():
+        if any(f"'#{written}'" in error.message for error in told):
+            continue
         places = (_place_of(root, heading) for heading in page.headings if heading.id == written)
         if count > 1 and (place := next(filter(None, places), None)):
             message, hint = (

@@ -1,21 +1,58 @@
-"""This program's own sources, as part of what anything it keeps depends on."""
+"""This program's own sources, as part of what anything it keeps depends on.
+
+Loaded before all others, so that it knows the sources as they were when this process began to load them: what a later
+save leaves on disk is not what runs here.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
+FOLDER = Path(__file__).resolve().parent
 _IMPORT = re.compile(r"^ *from builder(?:\.(\w+))? import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 _LIBRARIES = ("altair", "numpy", "vl-convert-python")  # of those on which what is kept depends
 
+Sources = Mapping[str, bytes]  # of modules, by name
 
-def imported(source: str) -> set[str]:
+
+def read_sources() -> Sources:
+    """All modules of the builder as they are on disk."""
+    found = {}
+    for path in sorted(FOLDER.glob("*.py")):
+        with contextlib.suppress(FileNotFoundError):  # an editor is about to put a new one in its place
+            found[path.stem] = path.read_bytes()
+    return found
+
+
+_loaded = read_sources()
+
+
+def loaded() -> Sources:
+    """The sources that this process has loaded, or will: as long as nothing is saved, those on disk."""
+    return _loaded
+
+
+def load(sources: Sources) -> None:
+    """Take note that this process has loaded these, in place of those before."""
+    global _loaded
+    _loaded = sources
+    program.cache_clear()
+
+
+def is_on_disk() -> bool:
+    """Whether nothing has been saved since: only then is what lazy imports brought known for sure."""
+    return read_sources() == _loaded
+
+
+def imported(source: bytes) -> set[str]:
     """Names of what a source of the builder imports from it, wherever it does; some may be no modules."""
     found = set()
-    for module, names in _IMPORT.findall(source):
+    for module, names in _IMPORT.findall(source.decode(errors="replace")):
         found |= {module} if module else set(re.findall(r"\w+", names))
     return found
 
@@ -23,14 +60,15 @@ def imported(source: str) -> set[str]:
 @cache
 def program(*modules: str) -> str:
     """A hash of modules of the builder with all of it that they import, and of the versions of its libraries."""
-    folder = Path(__file__).parent
+    from importlib.metadata import version  # takes longer to load than all else here
+
     sources: dict[str, bytes] = {}
     left = ["__init__", *modules]
     while left:
         name = left.pop()
-        if name not in sources and (folder / f"{name}.py").is_file():
-            sources[name] = (folder / f"{name}.py").read_bytes()
-            left += imported(sources[name].decode())
+        if name not in sources and name in _loaded:
+            sources[name] = _loaded[name]
+            left += imported(sources[name])
     digest = hashlib.sha256("\0".join(map(version, _LIBRARIES)).encode())
     for name, data in sorted(sources.items()):
         digest.update(f"\0{name}\0{len(data)}\0".encode() + data)

@@ -6,6 +6,7 @@ policy lets the page listen to this server, and a script reloads it after a buil
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import html
 import os
@@ -29,13 +30,15 @@ from urllib.parse import quote, unquote
 from watchfiles import DefaultFilter, watch
 
 from builder.errors import LessonError, with_excerpts
-from builder.reloading import FOLDER, Code
+from builder.program import FOLDER
+from builder.reloading import Code
 
 HOST = "127.0.0.1"
 PORTS_TRIED = 50
 WATCHED = ("content", "theme")  # and the builder, wherever it lies
 # A save is seen at once: watchfiles waits for one quiet step, and never longer than the debounce (milliseconds).
 QUIET_STEP, DEBOUNCE = 20, 400
+RUNNING = {"__init__", "cli", "program", "reloading", "serve"}  # modules of the builder that can't be taken up anew
 # How often the watcher looks up, in milliseconds: the longest wait before the first build.
 WAKE = 100
 # Without an event for this long (seconds) a comment is sent, which finds out whether the page is still there.
@@ -370,7 +373,9 @@ class Rebuild:
         return None
 
     def _of_syntax(self, error: SyntaxError) -> str:
-        path, root = Path(error.filename or ""), self.root.resolve()
+        if not error.filename:  # of a source that holds a null byte, say
+            return traceback.format_exc()
+        path, root = Path(error.filename), self.root.resolve()
         shown = path.relative_to(root) if path.is_relative_to(root) else path
         return str(LessonError(error.msg, path=shown.as_posix(), line=error.lineno, column=error.offset))
 
@@ -378,7 +383,9 @@ class Rebuild:
         """builder.build as it is on disk."""
         beside = sys.modules.get("builder.beside")
         try:
-            self.code.renew()
+            if old := self.code.renew() & RUNNING:
+                names = " and ".join(f"{name}.py" for name in sorted(old))
+                self.report(f"This server goes on with the {names} that it began with: start it again for the new one.")
         finally:
             if beside and sys.modules.get("builder.beside") is not beside:
                 beside.end_helper()  # the new one doesn't know of it
@@ -387,10 +394,8 @@ class Rebuild:
     def get_ready(self) -> None:
         """Load what the next build may need."""
         if not self.build and (builder := sys.modules.get("builder.build")):
-            try:
+            with contextlib.suppress(Exception, SystemExit):  # new code may not be right yet: the next build tells
                 builder.get_ready()
-            except (Exception, SystemExit):  # new code may not be right yet
-                self.report(traceback.format_exc())
 
     def end_helper(self) -> None:
         """Let the one that waits go."""
@@ -398,8 +403,8 @@ class Rebuild:
             beside.end_helper()
 
 
-def _changes(root: Path, out: Path, stop: threading.Event, report: Report) -> Iterator[set[str]]:
-    """An empty set as soon as nothing more can be missed, then the paths of each batch of changes."""
+def _changes(root: Path, out: Path, stop: threading.Event, report: Report) -> Iterator[None]:
+    """Once as soon as nothing more can be missed, then once for each batch of changes."""
     folders = [FOLDER, *(root.resolve() / name for name in WATCHED if (root / name).is_dir())]
     # Not caches, not editors' swap files, and not the output, wherever it lies: that would build for ever.
     sources = DefaultFilter(ignore_paths=[out.resolve()])
@@ -409,11 +414,11 @@ def _changes(root: Path, out: Path, stop: threading.Event, report: Report) -> It
         for batch in patient_watch(*folders, watch_filter=sources, stop_event=stop):
             if batch or not started:
                 started = True
-                yield {path for _, path in batch}
+                yield
     except Exception as error:  # such as the system's limit on watched folders
         report(f"Cannot watch for changes ({error}); the site is built only once.")
         if not started:
-            yield set()
+            yield
         while not stop.wait(1):
             pass
 

@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from builder.errors import LessonError, LessonErrors
+from builder.program import is_on_disk
 
 MANIFEST = "manifest.json"
 LAST = "index.html"
@@ -97,7 +98,8 @@ def cached(root: Path, name: str, make: Callable[[], str]) -> str:
     """make()'s text, kept in root/.cache under a name, KIND-KEY.ending, that says what it depends on.
 
     The cache may be deleted or damaged at any time: a file whose text is not what was stored is made again, and a
-    folder that can't be written is done without. Only the latest of a kind is kept.
+    folder that can't be written is done without. Only the latest of a kind is kept, and nothing that was made while
+    somebody saved the builder: that may be the work of code which the name doesn't mean.
     """
     path, kind = root / ".cache" / name, name.partition("-")[0]
     if kind in _remembered and _remembered[kind][0] == path:
@@ -105,6 +107,8 @@ def cached(root: Path, name: str, make: Callable[[], str]) -> str:
     text = _read_stored(path)
     if text is None:
         text = make()
+        if not is_on_disk():
+            return text
         stored = f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}".encode()
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -171,6 +171,23 @@ def test_what_a_failed_build_asked_for_does_not_hold_up_the_next(tmp_path: Path)
     assert beside._kept == [kept]
 
 
+def test_one_that_is_gone_is_missed_by_nobody() -> None:
+    """It has taken its folder away; whoever held it goes on, and whoever comes next has another, or none."""
+    beside.keep_helper(())
+    (kept,) = beside._kept
+    assert kept.process.stdin
+    kept.process.stdin.close()
+    kept.process.wait(timeout=20)
+    until = time.monotonic() + 20
+    while folder_of(kept).exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert kept.ask(partial(whose, "one")).text() == here("one")
+    with beside.helper((), worth=False) as ask:
+        assert ask(partial(whose, "two")).text() == here("two")
+    assert not beside.has_helper()
+
+
 def test_it_ends_with_who_asked_at_work_too(helper: beside.Helper) -> None:
     """Killed in the middle of a build: nobody is there to hear the answer."""
     begun(helper.ask(partial(whose, "one", 0.5)))

@@ -276,7 +276,7 @@ def test_two_tokens_of_one_colour_are_told(checkout):
 BUILD = """
 import sys
 from pathlib import Path
-from builder import beside, build, drawings, figures
+from builder import build
 build.build(Path(sys.argv[1]), Path(sys.argv[2]))
 """
 
@@ -368,12 +368,17 @@ def test_a_figure_that_cannot_be_drawn_is_told(checkout: Path, monkeypatch: pyte
 
 
 def test_what_follows_from_a_text_that_is_wrong_is_not_told(checkout: Path) -> None:
-    """Its markup, once the text is right; but links that lead nowhere are told at once."""
-    words = "[Some](#nowhere) words.\n\n### First"
+    """Its markup, once the text is right; but all that is wrong by itself is told at once."""
+    words = "[Some](#nowhere) words, 3 of them.\n\n#### Deep\n\n![](missing.png)\n\n### First\n\n### Controls"
     (checkout / "content" / "lesson.md").write_text(LESSON.replace("Some words.", words), encoding="utf-8")
     _, errors = check(checkout)
-    assert [str(error).partition("\n")[0] for error in errors if error.path == "content/lesson.md"] == [
-        "content/lesson.md:12:5: two headings have the address '#first'",
+    assert {str(error).partition("\n")[0] for error in errors if error.path == "content/lesson.md"} == {
+        "content/lesson.md:10:25: '3' is bound to no fact",
         "content/lesson.md:10:8: there is no place '#nowhere' in the lesson",
-    ]
+        "content/lesson.md:12:1: a heading of level 4 follows one of level 2",
+        "content/lesson.md:14:1: an image has no alternative text",
+        "content/lesson.md:14:5: there is no file 'missing.png' in the site",
+        "content/lesson.md:16:5: two headings have the address '#first'",
+        "content/lesson.md:18:1: another element of the page has the id 'controls'",
+    }
     assert not any((error.path or "").startswith("theme") for error in errors)

@@ -37,7 +37,8 @@ LOADED = {
         ({"words": b"new"}, {"words", "page"}),
         ({"errors": b"new"}, {"errors", "ledger", "page", "build"}),
         ({"words": None}, {"words", "page"}),
-        ({"more": b"nobody's yet"}, set()),
+        ({"more": b"nobody's yet"}, {"more"}),
+        ({"ledger": None, "more": b"for it"}, {"ledger", "build", "more"}),
         ({"__init__": b"new"}, set(LOADED)),
     ],
 )
@@ -51,7 +52,9 @@ TOY = {
     "__init__": "",
     "words": "WORD = 'one'\n",
     "other": "MADE = object()\n",
-    "build": "from builder import other\nfrom builder.words import WORD\n",
+    "later": "WORD = 'late'\n",
+    "build": "from builder import other\nfrom builder.words import WORD\n\n"
+    "def late():\n    from builder import later\n    return later.WORD\n",
 }
 SCRIPT = """
 import os, sys
@@ -72,7 +75,7 @@ assert code.renew() == set()
 assert sys.modules["builder.build"] is build
 for word in ("two", "six", "ten"):
     save("words", f"WORD = '{word}'\\n")
-    assert code.renew() == {"words", "build"}
+    assert code.renew() == {"words"}
     assert now() == word, now()
     assert sys.modules["builder.build"].other is other
 save("words", "WORD = \\n")
@@ -85,9 +88,21 @@ for _ in range(2):  # also where nothing has changed since
         raise AssertionError("a slip is not noticed")
 save("other", "MADE = 'anew'\\n")
 save("words", "from builder import other\\nWORD = other.MADE\\n")
-assert code.renew() == {"words", "build", "other"}
+assert code.renew() == {"words", "other"}
 assert now() == "anew"
 assert code.renew() == set()
+
+# one that goes, and comes back otherwise; build takes it only when it is asked
+def late():
+    return sys.modules["builder.build"].late()
+
+assert late() == "late"
+(FOLDER / "later.py").unlink()
+assert code.renew() == {"later"}
+for word in ("new", "old"):
+    save("later", f"WORD = '{word}'\\n")
+    assert code.renew() == {"later"}
+    assert late() == word, late()
 
 # a good one and a bad one, and both are taken back
 save("other", "MADE = 'never'\\n")
@@ -230,4 +245,7 @@ def test_new_code_builds_the_next_page(desk: Desk) -> None:
         until(lambda: len(children.read_text().split()) == 1)  # the process that helped by the old code is gone
     with desk.built():
         desk.edit("builder/display.py", "It cannot be: needs", "It does not fit: needs")
+    with desk.built():
+        desk.edit("builder/serve.py", '"""', '"""As ever. ')
+    assert desk.reported("goes on with the serve.py that it began with")()
     assert b"It does not fit: needs" in get(desk.port, f"/data/{shards[-1]}")[2]

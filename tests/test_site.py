@@ -453,3 +453,14 @@ def test_an_authors_file_that_cannot_be_rewritten_is_told(tmp_path):
     (error,) = caught.value.errors
     assert error.path == str(tmp_path / "content" / "lesson.md")
     assert error.message.startswith("can't be written: ")
+
+
+def test_what_is_made_while_the_builder_is_saved_is_not_kept(tmp_path, monkeypatch):
+    """It may be the work of other code than the name means; it is made again next time, here too."""
+    made = iter(("by whom?", "by this code", "never"))
+    with monkeypatch.context() as patch:
+        patch.setattr(site_module, "is_on_disk", lambda: False)
+        assert site_module.cached(tmp_path, "thing-9.json", lambda: next(made)) == "by whom?"
+    assert not site_module.is_cached(tmp_path, "thing-9.json")
+    for _ in range(2):
+        assert site_module.cached(tmp_path, "thing-9.json", lambda: next(made)) == "by this code"
