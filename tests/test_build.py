@@ -370,6 +370,7 @@ def test_a_figure_that_cannot_be_drawn_is_told(checkout: Path, monkeypatch: pyte
 def test_what_follows_from_a_text_that_is_wrong_is_not_told(checkout: Path) -> None:
     """Its markup, once the text is right; but all that is wrong by itself is told at once."""
     words = "[Some](#nowhere) words, 3 of them.\n\n#### Deep\n\n![](missing.png)\n\n### First\n\n### Controls"
+    words += "\n\n::: question\nWhat?\n\n- [x] [This](#first).\n\n  So it is.\n:::"
     (checkout / "content" / "lesson.md").write_text(LESSON.replace("Some words.", words), encoding="utf-8")
     _, errors = check(checkout)
     assert {str(error).partition("\n")[0] for error in errors if error.path == "content/lesson.md"} == {
@@ -380,5 +381,6 @@ def test_what_follows_from_a_text_that_is_wrong_is_not_told(checkout: Path) -> N
         "content/lesson.md:14:5: there is no file 'missing.png' in the site",
         "content/lesson.md:16:5: two headings have the address '#first'",
         "content/lesson.md:18:1: another element of the page has the id 'controls'",
+        "content/lesson.md:23:7: an answer is pressed as a whole, so nothing in it is a link or a number of the bench",
     }
     assert not any((error.path or "").startswith("theme") for error in errors)
