@@ -82,7 +82,7 @@ def assemble(
             answer.make()
         for answer in making:
             answer.text()
-    packs = [_read_packed(cached(root, name, partial(packed, grid, gpu))) for gpu, name in names.items()]
+    packs = [_read_packed(cached(root, name, partial(packed, grid, gpu), "packing")) for gpu, name in names.items()]
     site = Site()
     scripts, errors = _add_shards(site, root, grid, packs)
     for name, figure in drawn.items():
@@ -132,7 +132,7 @@ def _add_assets(site: Site, root: Path, drawn: Mapping[str, Figure], scripts: Ma
         early=site.add_hashed("assets/early.js", theme_text(theme / "js" / "early.js")),
         js=site.add_hashed("assets/lesson.js", concatenated(theme / "js", ".js", APART)),
         icon=site.add_hashed("assets/icon.svg", theme_text(theme / "icon.svg")),
-        vega=site.add_hashed("assets/vega.js", cached(root, f"vega-{runtime_key()}.js", vega_runtime)),
+        vega=site.add_hashed("assets/vega.js", cached(root, f"vega-{runtime_key()}.js", vega_runtime, "vega")),
         figure_scripts={
             figure.name: site.add_hashed(f"assets/{figure.name}.js", figure.script)
             for figure in drawn.values()

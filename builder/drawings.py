@@ -29,7 +29,7 @@ def drawn(
     Raises LessonErrors where one can't be drawn.
     """
     key = contents_key(root, (*FILES, *FILES_OF_FIGURES), program("drawings"), _text(colours), *asked)
-    return _read(cached(root, f"figures-{key}.json", lambda: draw(root, grid, asked, default, colours)))
+    return _read(cached(root, f"figures-{key}.json", lambda: draw(root, grid, asked, default, colours), "drawings"))
 
 
 @lru_cache(maxsize=2)
@@ -42,7 +42,7 @@ def draw(root: Path, grid: Grid, asked: Sequence[str], default: Mapping[str, Any
 
     def keep_compiled(name: str, spec: str, make: Callable[[], str]) -> str:
         key = contents_key(root, (), program("vega"), spec)
-        return cached(root, f"vega_{name.replace('-', '_')}-{key}.json", make)
+        return cached(root, f"vega_{name.replace('-', '_')}-{key}.json", make, "vega")
 
     def draw_anew(name: str, rows: Any) -> str:
         from builder import figures  # loads a library for a fifth of a second: only when something is drawn
@@ -53,7 +53,7 @@ def draw(root: Path, grid: Grid, asked: Sequence[str], default: Mapping[str, Any
 
     def keep_drawn(name: str, rows: object) -> str:
         key = contents_key(root, (), program("figures"), _text(colours), _text(rows))
-        return cached(root, f"figure_{name.replace('-', '_')}-{key}.json", partial(draw_anew, name, rows))
+        return cached(root, f"figure_{name.replace('-', '_')}-{key}.json", partial(draw_anew, name, rows), "figures")
 
     try:
         shown: dict[str, object] = {"roofline": roofline_data(grid, default)}

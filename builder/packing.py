@@ -62,5 +62,5 @@ def keep_packed(root: Path, name: str, grid: Grid, gpu: str, made_by: str) -> st
     """
     if program("packing") != made_by:
         raise RuntimeError("the builder has changed meanwhile")
-    cached(root, name, partial(packed, grid, gpu))
+    cached(root, name, partial(packed, grid, gpu), "packing")
     return ""

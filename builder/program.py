@@ -41,12 +41,8 @@ def load(sources: Sources) -> None:
     """Take note that this process has loaded these, in place of those before."""
     global _loaded
     _loaded = sources
+    _with_imports.cache_clear()
     program.cache_clear()
-
-
-def is_on_disk() -> bool:
-    """Whether nothing has been saved since: only then is what lazy imports brought known for sure."""
-    return read_sources() == _loaded
 
 
 def imported(source: bytes) -> set[str]:
@@ -58,18 +54,31 @@ def imported(source: bytes) -> set[str]:
 
 
 @cache
+def _with_imports(*modules: str) -> Sources:
+    """The loaded sources of modules and of all of the builder that they import."""
+    found: dict[str, bytes] = {}
+    left = ["__init__", *modules]
+    while left:
+        name = left.pop()
+        if name not in found and name in _loaded:
+            found[name] = _loaded[name]
+            left += imported(found[name])
+    return found
+
+
+def is_on_disk(*modules: str) -> bool:
+    """Whether nobody has saved these since, nor what they import: only then is it known what lazy imports brought."""
+    with contextlib.suppress(FileNotFoundError):
+        return all((FOLDER / f"{name}.py").read_bytes() == data for name, data in _with_imports(*modules).items())
+    return False
+
+
+@cache
 def program(*modules: str) -> str:
     """A hash of modules of the builder with all of it that they import, and of the versions of its libraries."""
     from importlib.metadata import version  # takes longer to load than all else here
 
-    sources: dict[str, bytes] = {}
-    left = ["__init__", *modules]
-    while left:
-        name = left.pop()
-        if name not in sources and name in _loaded:
-            sources[name] = _loaded[name]
-            left += imported(sources[name])
     digest = hashlib.sha256("\0".join(map(version, _LIBRARIES)).encode())
-    for name, data in sorted(sources.items()):
+    for name, data in sorted(_with_imports(*modules).items()):
         digest.update(f"\0{name}\0{len(data)}\0".encode() + data)
     return digest.hexdigest()[:20]

@@ -94,12 +94,13 @@ def contents_key(root: Path, patterns: Iterable[str], *more: str) -> str:
 _remembered: dict[str, tuple[Path, str]] = {}  # kind of thing → its last file and text, for a process that builds again
 
 
-def cached(root: Path, name: str, make: Callable[[], str]) -> str:
+def cached(root: Path, name: str, make: Callable[[], str], by: str) -> str:
     """make()'s text, kept in root/.cache under a name, KIND-KEY.ending, that says what it depends on.
 
     The cache may be deleted or damaged at any time: a file whose text is not what was stored is made again, and a
     folder that can't be written is done without. Only the latest of a kind is kept, and nothing that was made while
-    somebody saved the builder: that may be the work of code which the name doesn't mean.
+    somebody saved the module `by` which it is made, or what that imports: it may be the work of code that the name
+    doesn't mean.
     """
     path, kind = root / ".cache" / name, name.partition("-")[0]
     if kind in _remembered and _remembered[kind][0] == path:
@@ -107,7 +108,7 @@ def cached(root: Path, name: str, make: Callable[[], str]) -> str:
     text = _read_stored(path)
     if text is None:
         text = make()
-        if not is_on_disk():
+        if not is_on_disk(by):
             return text
         stored = f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}".encode()
         with contextlib.suppress(OSError):

@@ -165,7 +165,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         key = json.dumps(shown)
         return ROOFLINES.get(key) or ROOFLINES.setdefault(key, DRAW(shown, colours))
 
-    def kept(root: Path, name: str, make: Callable[[], str]) -> str:
+    def kept(root: Path, name: str, make: Callable[[], str], by: str) -> str:
         return KEPT.get(name) or KEPT.setdefault(name, make())
 
     monkeypatch.setattr(figures, "figure", unpainted)

@@ -67,7 +67,7 @@ def test_a_process_that_helps_loads_little(tmp_path: Path) -> None:
 def test_what_a_helper_keeps_is_what_the_build_reads(tmp_path: Path, grid: Grid) -> None:
     """By the name that both know."""
     keep_packed(tmp_path, "shards_a100-1.txt", grid, "a100", program("packing"))
-    assert cached(tmp_path, "shards_a100-1.txt", lambda: "made again") == packed(grid, "a100")
+    assert cached(tmp_path, "shards_a100-1.txt", lambda: "made again", "site") == packed(grid, "a100")
 
 
 def test_other_code_keeps_nothing_under_this_codes_name(tmp_path: Path, grid: Grid) -> None:

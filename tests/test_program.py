@@ -93,10 +93,13 @@ def test_the_libraries_are_part_of_it(builder: Path, monkeypatch: pytest.MonkeyP
 def test_it_speaks_of_the_code_that_is_loaded(builder: Path) -> None:
     """Not of what somebody saves meanwhile, whatever its text is; and one knows that somebody has."""
     before = hashes()
-    assert is_on_disk()
+    assert is_on_disk("drawings")
     (builder / "charts.py").write_bytes(b"# gr\xfcn, and no UTF-8\n")
     program.cache_clear()
     assert {name: program(name) for name in before} == before
-    assert not is_on_disk()
+    assert not is_on_disk("drawings")
+    assert is_on_disk("packing")
     assert hashes() != before
-    assert is_on_disk()
+    assert is_on_disk("drawings")
+    (builder / "charts.py").unlink()
+    assert not is_on_disk("figures")

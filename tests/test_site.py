@@ -386,17 +386,17 @@ def forget(monkeypatch):
 def test_what_was_made_is_kept_and_not_made_again(tmp_path, forget):
     """A second call with the same name reads what the first one stored, in this process and in the next."""
     made = iter(["first\n", "second\n"])
-    assert cached(tmp_path, "a-1.js", lambda: next(made)) == "first\n"
-    assert cached(tmp_path, "a-1.js", lambda: next(made)) == "first\n"
+    assert cached(tmp_path, "a-1.js", lambda: next(made), "site") == "first\n"
+    assert cached(tmp_path, "a-1.js", lambda: next(made), "site") == "first\n"
     forget()
-    assert cached(tmp_path, "a-1.js", lambda: next(made)) == "first\n"
-    assert cached(tmp_path, "a-2.js", lambda: next(made)) == "second\n"
+    assert cached(tmp_path, "a-1.js", lambda: next(made), "site") == "first\n"
+    assert cached(tmp_path, "a-2.js", lambda: next(made), "site") == "second\n"
 
 
 def test_the_cache_keeps_the_latest_of_a_kind(tmp_path):
     """A changed key replaces the older file of its kind, and leaves other kinds alone."""
     for name in ("a-1.js", "b-1.js", "a-2.js"):
-        cached(tmp_path, name, lambda: "made")
+        cached(tmp_path, name, lambda: "made", "site")
     assert sorted(path.name for path in (tmp_path / ".cache").iterdir()) == ["a-2.js", "b-1.js"]
 
 
@@ -418,25 +418,25 @@ def test_a_key_is_made_of_names_and_contents(tmp_path):
 @pytest.mark.parametrize("damage", [b"", b"first\n", b"\xff\xfe", "cut"])
 def test_a_damaged_cache_is_made_again(tmp_path, damage, forget):
     """What is stored is believed only where its hash says so: an emptied, foreign or cut file is replaced."""
-    cached(tmp_path, "a.js", lambda: "first\n" * 100)
+    cached(tmp_path, "a.js", lambda: "first\n" * 100, "site")
     path = tmp_path / ".cache" / "a.js"
     path.write_bytes(path.read_bytes()[:200] if damage == "cut" else damage)
     forget()
-    assert cached(tmp_path, "a.js", lambda: "again") == "again"
-    assert cached(tmp_path, "a.js", lambda: pytest.fail("made twice")) == "again"
+    assert cached(tmp_path, "a.js", lambda: "again", "site") == "again"
+    assert cached(tmp_path, "a.js", lambda: pytest.fail("made twice"), "site") == "again"
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, forget):
     """A file where the cache's folder should be costs time, and breaks nothing."""
     (tmp_path / ".cache").write_bytes(b"")
-    assert cached(tmp_path, "a.js", lambda: "made") == "made"
+    assert cached(tmp_path, "a.js", lambda: "made", "site") == "made"
 
 
 def test_what_is_cached_is_known_without_making_it(tmp_path, monkeypatch):
     """In this process and in the next; not what was damaged, nor an older state of the same thing."""
     monkeypatch.setattr(site_module, "_remembered", {})
     assert not site_module.is_cached(tmp_path, "thing-1.json")
-    site_module.cached(tmp_path, "thing-1.json", lambda: "one")
+    site_module.cached(tmp_path, "thing-1.json", lambda: "one", "site")
     assert site_module.is_cached(tmp_path, "thing-1.json")
     assert not site_module.is_cached(tmp_path, "thing-2.json")
     site_module._remembered.clear()
@@ -459,8 +459,8 @@ def test_what_is_made_while_the_builder_is_saved_is_not_kept(tmp_path, monkeypat
     """It may be the work of other code than the name means; it is made again next time, here too."""
     made = iter(("by whom?", "by this code", "never"))
     with monkeypatch.context() as patch:
-        patch.setattr(site_module, "is_on_disk", lambda: False)
-        assert site_module.cached(tmp_path, "thing-9.json", lambda: next(made)) == "by whom?"
+        patch.setattr(site_module, "is_on_disk", lambda *_: False)
+        assert site_module.cached(tmp_path, "thing-9.json", lambda: next(made), "site") == "by whom?"
     assert not site_module.is_cached(tmp_path, "thing-9.json")
     for _ in range(2):
-        assert site_module.cached(tmp_path, "thing-9.json", lambda: next(made)) == "by this code"
+        assert site_module.cached(tmp_path, "thing-9.json", lambda: next(made), "site") == "by this code"
