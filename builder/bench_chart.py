@@ -6,14 +6,13 @@ only replaces the rows of the named datasets and sets parameters.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Literal, TypedDict
 
 import altair as alt
 
 from builder.drawing import Picture, calculate, coloured, dataset, em, expr, in_px, layered
 from builder.drawn import FONT, Frame, Frames, Size
-from builder.palette import FILLS, INKS, TINTS, Colours
+from builder.palette import FILLS, INKS, TINTS
 
 
 class Gpu(TypedDict):
@@ -85,7 +84,7 @@ def roofline(
     `colours` maps the colour tokens of the theme to hex, `gpu` names the chosen row of `gpus`, `arithmetic` says under
     which of its roofs the matmuls stand. The datasets `kernels` and `trails` and the parameters `gpu`, `arithmetic` and
     `size` are what a client replaces; FRAMES has the width, height and padding that go with a size.
-    Raises LessonErrors when a colour is unknown; the GPU must have a roof.
+    Raises what `colours` raises where one is unknown; the GPU must have a roof.
     """
     chips = {g["gpu"]: {"bf16": g["peak"], "fp8": g["fp8_peak"], "bandwidth": g["bandwidth"]} for g in gpus}
     assert gpu in chips, f"no roof for {gpu}"
@@ -93,14 +92,20 @@ def roofline(
     rows = {"kernels": kernels, "trails": trails, "roofs": _roofs(gpus), "ridges": _ridges(gpus)}
     marks = _expected_marks(gpus, kernels, trails, size)
     hidden: Mapping[Size, Sequence[str]] = {"strip": ("names", "labels")}
-    chart = _chart(tuple(sorted(colours.items())), size)
+    key = (tuple(sorted(colours.items())), size)
+    if key not in _charts:
+        _charts.clear()
+        _charts[key] = _chart(colours, size)
+    chart = _charts[key]
     return Picture("roofline", chart, rows, marks, FRAMES, hidden=hidden, values=values)
 
 
-@lru_cache(maxsize=2)
-def _chart(pairs: tuple[tuple[str, str], ...], size: Size) -> alt.TopLevelMixin:
-    """The roofline without its rows and values, of pairs of token and colour: the same whatever it shows."""
-    colours, frame = Colours(pairs), FRAMES[size]
+_charts: dict[tuple[tuple[tuple[str, str], ...], Size], alt.TopLevelMixin] = {}  # colours and size → the last chart
+
+
+def _chart(colours: Mapping[str, str], size: Size) -> alt.TopLevelMixin:
+    """The roofline without its rows and values: the same whatever it shows."""
+    frame = FRAMES[size]
     left, right, top, bottom = frame.padding
     layers = [
         _ghosts(colours),

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from builder import beside, drawings, page
 from builder.card import card
 from builder.catalog import read_toml
+from builder.colours import light_colours
 from builder.drawn import Figure
 from builder.errors import LessonError, LessonErrors
 from builder.facts import Facts
@@ -20,7 +21,7 @@ from builder.grid import GRID_FILE, Grid, load_grid
 from builder.links import broken_links
 from builder.markup import malformed, pages
 from builder.packing import Packed, keep_packed, packed
-from builder.palette import TOKENS, Colours, kernel_css, pairing_css, read_colours, scheme_css
+from builder.palette import TOKENS, kernel_css, pairing_css, scheme_css
 from builder.program import program
 from builder.prose import Prose, load_prose
 from builder.series import SERIES
@@ -111,14 +112,6 @@ def _ledger(root: Path, grid: Grid) -> tuple[Facts, dict[str, Any]]:
         _last.clear()
         _last[key] = Facts(grid), shard(grid, grid.defaults)
     return _last[key]
-
-
-def light_colours(root: Path) -> Colours:
-    """The colour tokens of the light scheme. Raises LessonErrors where two share a value."""
-    try:
-        return read_colours(theme_text(root / TOKENS))
-    except ValueError as error:
-        raise LessonErrors([LessonError(str(error), path=TOKENS)]) from None
 
 
 def _add_assets(site: Site, root: Path, drawn: Mapping[str, Figure], scripts: Mapping[str, str]) -> page.Addresses:

@@ -228,7 +228,7 @@ def compare(file: Path, gpu: str | None, model_name: str | None, svg: Path | Non
             found, rows, table = told.measurements(passes), "measurements", told.measurement_table(passes)
         if svg is not None:
             from builder import compare_chart  # as `build`: Altair takes a while to load
-            from builder.build import light_colours
+            from builder.colours import light_colours
 
             colours = light_colours(root)
             if rows == "kernels":

@@ -21,6 +21,7 @@ from builder.compare_report import cut, longest_first, many
 from builder.display import article
 from builder.drawing import (
     ONE_ROW,
+    Colours,
     Picture,
     axis_below,
     calculate,
@@ -35,7 +36,6 @@ from builder.drawn import FONT, Frame, Frames
 from builder.figures import compiled, resized, specification
 from builder.labels import Box, Dot, Label, along, beside, width_of
 from builder.nsight import short_name
-from builder.palette import Colours
 from builder.roofline import BANDWIDTH_EFFICIENCY
 from builder.series import HIGH, REGIONS
 from builder.svg import draw

@@ -8,10 +8,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from builder.colours import Colours
 from builder.drawn import Figure
 from builder.errors import LessonError, LessonErrors
 from builder.grid import Grid
-from builder.palette import Colours
 from builder.program import program
 from builder.series import SERIES
 from builder.shards import look_up, roofline_rows

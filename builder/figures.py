@@ -176,7 +176,7 @@ def warm_up() -> None:
 def lesson_figure(name: str, series: Series, colours: Mapping[str, str], keep: Keep = _made) -> Figure:
     """A figure of the text, wide and for a phone, drawn from its rows.
 
-    Raises KeyError for a name that is none of charts.FIGURES, LessonErrors where the theme lacks a colour.
+    Raises KeyError for a name that is none of charts.FIGURES, and what `colours` raises where one is unknown.
     """
     here = asdict(series.here) if series.here else None
     make = partial(FIGURES[name], colours, series.data)

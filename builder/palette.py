@@ -1,11 +1,9 @@
-"""The colours: read from the theme, by the names under which kernels and figures take them, and back as style rules."""
+"""The colours by the names under which kernels and figures take them, and back as style rules."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
-from builder.errors import LessonError, LessonErrors, did_you_mean
 from builder.kernels import KERNELS
 
 TOKENS = "theme/css/tokens.css"
@@ -14,28 +12,6 @@ TOKENS = "theme/css/tokens.css"
 FILLS = {kernel: kernel.replace("_", "-") for kernel in KERNELS}
 TINTS = {"matmuls": "matmuls-trail", "attention": "attention-trail", "lm_head": "lm-head-trail", "elementwise": "rule"}
 INKS = {"matmuls": "matmuls-text", "attention": "attention-text", "lm_head": "lm-head", "elementwise": "ink2"}
-
-_COLOUR = re.compile(r"--([a-z0-9-]+):\s*(?:light-dark\(\s*)?(#[0-9a-f]{6})\b", re.IGNORECASE)
-
-
-class Colours(dict[str, str]):
-    """The colour tokens of the theme, name to hex. One that is asked for and missing is the theme's mistake."""
-
-    def __missing__(self, name: str) -> str:
-        """Raise LessonErrors that name the token, and the file where it should stand."""
-        hint = did_you_mean(name, self)
-        raise LessonErrors([LessonError(f"the figures need the colour --{name}", path=TOKENS, hint=hint)])
-
-
-def read_colours(css: str) -> Colours:
-    """The colour tokens of the light scheme, name to hex: those of the first block, before any media query.
-
-    Raises ValueError when two tokens share a hex: the dark scheme is chosen by colour, so they must differ.
-    """
-    colours = Colours((name, value.lower()) for name, value in _COLOUR.findall(css.split("@media", 1)[0]))
-    if len(set(colours.values())) < len(colours):
-        raise ValueError("two colour tokens share a value, so a chart could not tell them apart")
-    return colours
 
 
 def scheme_css(colours: Mapping[str, str]) -> str:

@@ -12,13 +12,14 @@ from xml.etree import ElementTree
 import altair as alt
 import pytest
 
-from builder import bench_chart, figures, palette
+from builder import bench_chart, figures
+from builder.colours import read_colours
 from builder.drawn import Size
 from builder.svg import draw
 from tests.test_charts import boxes
 
 CSS = (Path(__file__).parents[1] / "theme" / "css" / "tokens.css").read_text(encoding="utf-8")
-COLOURS = palette.read_colours(CSS)
+COLOURS = read_colours(CSS)
 GPUS: list[bench_chart.Gpu] = [
     {"gpu": "a100", "label": "A100", "peak": 312.0, "bandwidth": 2.04, "fp8_peak": None},
     {"gpu": "h100", "label": "H100", "peak": 989.0, "bandwidth": 3.35, "fp8_peak": 1979.0},
@@ -458,10 +459,10 @@ def test_layers_are_put_together_as_altair_does(monkeypatch: pytest.MonkeyPatch)
     """Layers within a layer too."""
 
     def spec() -> dict[str, Any]:
-        bench_chart._chart.cache_clear()
+        bench_chart._charts.clear()
         return figures.specification(bench_chart.roofline(COLOURS, GPUS, default_kernels(), TRAILS, "h100"))
 
     ours = spec()
     monkeypatch.setattr(bench_chart, "layered", lambda layers, **properties: alt.layer(*layers, **properties))
     assert spec() == ours
-    bench_chart._chart.cache_clear()
+    bench_chart._charts.clear()

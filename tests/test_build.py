@@ -15,10 +15,10 @@ import pytest
 
 from builder import beside, build, drawings, figures
 from builder.check import check
+from builder.colours import read_colours
 from builder.drawn import Figure
 from builder.errors import LessonErrors
 from builder.grid import load_grid
-from builder.palette import read_colours
 from builder.shards import look_up, shard
 from builder.site import compressed_size, hashed
 from tests.toys import ROOT

@@ -16,7 +16,8 @@ from xml.etree import ElementTree
 import altair
 import pytest
 
-from builder import charts, drawing, figures, palette
+from builder import charts, drawing, figures
+from builder.colours import read_colours
 from builder.drawn import Size
 from builder.grid import load_grid
 from builder.series import SERIES
@@ -24,7 +25,7 @@ from builder.svg import draw
 from tests.conftest import ROOT
 
 GRID = load_grid(ROOT)
-COLOURS = palette.read_colours((ROOT / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
+COLOURS = read_colours((ROOT / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
 LIVE = ("throughput-by-context", "intensity-by-tokens", "prompt-time", "elementwise-share")
 HERE = {
     "throughput-by-context": {"x": 64, "y": 1840, "label": "1,840"},

@@ -14,14 +14,15 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder import cli, compare, compare_chart, palette
+from builder import cli, compare, compare_chart
+from builder.colours import read_colours
 from builder.grid import load_grid
 from builder.nsight import Export, Profile, read_export
 from tests.test_charts import Box, boxes
 from tests.toys import ROOT, lesson_gpus, lesson_model
 
 SAMPLES = ROOT / "content" / "samples"
-COLOURS = palette.read_colours((ROOT / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
+COLOURS = read_colours((ROOT / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
 GPUS, MODEL, GRID = lesson_gpus(), lesson_model(), load_grid(ROOT)
 SVG = "{http://www.w3.org/2000/svg}"
 

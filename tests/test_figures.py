@@ -12,10 +12,11 @@ import pytest
 from altair.utils.schemapi import SchemaValidationError
 
 from builder import bench_chart, drawing, drawn, figures, palette, vega
+from builder.colours import read_colours
 from builder.svg import draw
 
 ROOT = Path(__file__).parents[1]
-COLOURS = palette.read_colours((ROOT / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
+COLOURS = read_colours((ROOT / "theme" / "css" / "tokens.css").read_text(encoding="utf-8"))
 GPUS: list[bench_chart.Gpu] = [
     {"gpu": "toy", "label": "Toy", "peak": 100.0, "bandwidth": 10.0, "fp8_peak": None},
     {"gpu": "big", "label": "Big", "peak": 1000.0, "bandwidth": 10.0, "fp8_peak": None},
@@ -250,14 +251,14 @@ def test_colours_are_read_from_the_light_scheme() -> None:
     css = (
         ":root { --ink: #1C1B19; --serif: Charter; }\n@media (prefers-color-scheme: dark) { :root { --ink: #e8e5de; } }"
     )
-    assert palette.read_colours(css) == {"ink": "#1c1b19"}
+    assert read_colours(css) == {"ink": "#1c1b19"}
     assert COLOURS["attention"] == "#c2410c"
 
 
 def test_two_tokens_of_one_value_are_refused() -> None:
     """A drawing would not know which of them it shows."""
     with pytest.raises(ValueError, match="share a value"):
-        palette.read_colours(":root { --ink: #111111; --text: #111111; }")
+        read_colours(":root { --ink: #111111; --text: #111111; }")
 
 
 def test_the_runtime_is_one_classic_script_without_eval_or_address() -> None:

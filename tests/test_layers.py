@@ -65,6 +65,7 @@ ORDER = [
     "numbers",
     "page",
     "site",
+    "colours",
     "drawings",
     "packing",
     "markup",

@@ -55,6 +55,8 @@ def test_every_import_is_found(path: Path) -> None:
     [
         ("kernels", {"packing", "figures", "drawings"}),
         ("units", {"packing", "drawings"}),
+        ("errors", {"packing", "drawings"}),
+        ("palette", {"figures", "drawings"}),
         ("ledger", {"packing", "drawings"}),
         ("display", {"packing", "drawings"}),
         ("shards", {"packing", "drawings"}),

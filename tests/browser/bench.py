@@ -15,11 +15,12 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 
 from builder.bench_chart import FRAMES, Y_HIGH
+from builder.colours import read_colours
 from builder.grid import AXES, Grid, load_grid
 from builder.kernels import KERNELS
 from builder.ledger import Point
 from builder.page import axis_texts
-from builder.palette import FILLS, read_colours
+from builder.palette import FILLS
 from builder.report import document
 from builder.shards import look_up, shard_id
 
