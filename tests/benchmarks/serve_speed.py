@@ -86,6 +86,25 @@ def reloads(page: Page, save: Callable[[str], None], mark: str) -> float:
     return painted - begun
 
 
+def slow_saves(folder: Path) -> dict[str, Callable[[str], None]]:
+    """What makes many things anew: data, a colour, and the builder's own code, by name."""
+    content, tokens = folder / "content", folder / "theme" / "css" / "tokens.css"
+    return {
+        # that GPU's shards
+        "gpu": edited(content / "gpus" / "b200.toml", "8.0e12", lambda mark: f"8.000{mark}e12"),
+        # every figure
+        "colour": edited(tokens, "#1c1b19", lambda mark: f"#1c1b2{mark}"),
+        # every shard, and with a new position of the slider the figures in which it is seen
+        "model": edited(content / "models" / "Qwen3-8B.json", "{", lambda mark: "{" + " " * int(mark)),
+        "grid": edited(content / "grid.toml", "3072", lambda mark: f"{int(mark) + 3072}"),
+        # what puts a page together, what makes shards, what draws, and what nearly everything imports
+        **{
+            name: edited(folder / "builder" / f"{name}.py", "\n", "\n# {}\n".format)
+            for name in ("page", "ledger", "charts", "errors")
+        },
+    }
+
+
 def main() -> None:
     """Measure, and print what was found."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -112,19 +131,7 @@ def main() -> None:
                 style(f"{number}px")
                 times["style"].append(page.evaluate(RESTYLED, f"{number}px") - begun)
                 page.wait_for_timeout(400)
-            # a new bandwidth makes that GPU's numbers anew, a new colour every figure, a file of the model every shard,
-            # a new position of the slider every shard and the figures in which it is seen
-            gpu = edited(folder / "content" / "gpus" / "b200.toml", "8.0e12", lambda mark: f"8.000{mark}e12")
-            grid = edited(folder / "content" / "grid.toml", "3072", lambda mark: f"{int(mark) + 3072}")
-            colour = edited(folder / "theme" / "css" / "tokens.css", "#1c1b19", lambda mark: f"#1c1b2{mark}")
-            model = edited(folder / "content" / "models" / "Qwen3-8B.json", "{", lambda mark: "{" + " " * int(mark))
-            # the builder's own code: what puts a page together, what makes shards, what draws, and what does both
-            code = {
-                name: edited(folder / "builder" / f"{name}.py", "\n", "\n# {}\n".format)
-                for name in ("page", "ledger", "charts", "errors")
-            }
-            saves = {"gpu": gpu, "colour": colour, "model": model, "grid": grid, **code}
-            for name, save in saves.items():
+            for name, save in slow_saves(folder).items():
                 for number in range(min(rounds, 7)):
                     before = page.evaluate("() => performance.timeOrigin")
                     begun = time.time() * 1000
