@@ -181,10 +181,8 @@ def _clashing(root: Path, name: str, page: Page, here: str, told: Sequence[Lesso
             continue
         places = (_place_of(root, heading) for heading in page.headings if heading.id == written)
         if count > 1 and (place := next(filter(None, places), None)):
-            message, hint = (
-                f"another element of the page has the id '{written}'",
-                "give it a name of its own: ## Title {#name}",
-            )
+            message = f"another element of the page has the id '{written}'"
+            hint = "give it a name of its own: ## Title {#name}"
             errors.append(LessonError(message, path=place[0], line=place[1], column=place[2], hint=hint))
         elif count > 1 or not written or re.search(r"\s", written):
             problem = f"{count} elements of {name} have the id '{written}'" if count > 1 else f"'{written}' is no id"
